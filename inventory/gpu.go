@@ -1,0 +1,49 @@
+package inventory
+
+// Class is a class of device, as profiles ask for it: product word, a dash and
+// the data sheet's GB for a whole card ("H100-80"), the profile for a MIG
+// instance ("3g.40gb").
+type Class string
+
+// Device is a whole GPU or a MIG instance, as the agent found it.
+type Device struct {
+	// Index is the device's place in its node's list; allocations name it.
+	Index int `json:"index"`
+	// UUID is the driver's name for it. Empty when the driver did not say.
+	UUID string `json:"uuid,omitempty"`
+	// Name is the product's name as the driver gives it.
+	Name string `json:"name,omitempty"`
+	// Label is what people see: "3", or "0/mig2" for an instance.
+	Label string `json:"label"`
+	// Class is what profiles ask for.
+	Class Class `json:"class"`
+	// Card is the physical card; for a MIG instance, its parent's.
+	Card int `json:"card"`
+	// MIGProfile is set on MIG instances only.
+	MIGProfile string `json:"mig_profile,omitempty"`
+	// MemoryMB is the device's memory in MiB. Zero: the agent did not say.
+	MemoryMB int64 `json:"memory_mb,omitempty"`
+	// ForeignMB is memory in MiB used by processes that llmgw did not start.
+	ForeignMB int64 `json:"foreign_mb,omitempty"`
+	// ComputeCapability reads like "9.0". Empty: the agent did not say.
+	ComputeCapability string `json:"compute_capability,omitempty"`
+	// NUMA is the memory node it is attached to; -1 when unknown.
+	NUMA int `json:"numa"`
+	// NVLinkPeers are indexes of devices this one is linked to.
+	NVLinkPeers []int `json:"nvlink_peers,omitempty"`
+	// NearestNIC and NICPath name the closest adapter and the path rank to it
+	// (PIX, PXB, PHB, NODE, SYS). Empty: unknown.
+	NearestNIC string `json:"nearest_nic,omitempty"`
+	NICPath    string `json:"nic_path,omitempty"`
+	// FabricState and Domain describe the GPU fabric. Empty: none or unknown.
+	FabricState string `json:"fabric_state,omitempty"`
+	Domain      string `json:"domain,omitempty"`
+	// Problem is why the device must not be used, as a sentence. Empty: healthy.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Healthy reports whether the device may be given out.
+func (d Device) Healthy() bool { return d.Problem == "" }
+
+// MIG reports whether the device is an instance of a partitioned card.
+func (d Device) MIG() bool { return d.MIGProfile != "" }
