@@ -1,0 +1,13 @@
+// Package agent is the library of a node agent: it joins a machine to a control
+// plane, reports what the machine is, and makes the desired state of its node
+// true.
+//
+// It fetches weights, starts engines, watches them, adopts those that outlived
+// an earlier agent, and keeps them running while the control plane is away. It
+// decides nothing about what should run where, and it knows no engine and no
+// probe by name: those come in through the seams Engine and Prober.
+//
+// An Agent runs once; its methods may be called at once from many goroutines.
+//
+// Start reading at agent.go, then seams.go, sync.go and supervise.go.
+package agent

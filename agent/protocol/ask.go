@@ -1,0 +1,45 @@
+package protocol
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Ask is the one imperative thing on this wire: a question to one agent, with
+// an id and a deadline, answered at PathAnswers.
+type Ask struct {
+	ID       string          `json:"id"`
+	Kind     AskKind         `json:"kind"`
+	Deadline time.Time       `json:"deadline"`
+	Args     json.RawMessage `json:"args,omitempty"`
+}
+
+// AskKind is what is asked. An agent that does not know it answers so.
+type AskKind string
+
+// AskLogs asks for a log; its answer is a stream of bytes.
+const AskLogs AskKind = "logs"
+
+// Features are the asks an agent understands, as it lists them in its facts.
+var Features = []string{string(AskLogs)}
+
+// LogsArgs are the arguments of AskLogs.
+type LogsArgs struct {
+	// Shard whose engine's log is asked for. Empty: the agent's own.
+	Shard string `json:"shard,omitempty"`
+	// Tail is how many last lines to begin with. Zero: all that is kept.
+	Tail int `json:"tail,omitempty"`
+	// Follow goes on with lines as they come, until the deadline.
+	Follow bool `json:"follow,omitempty"`
+}
+
+// Answer is the body of an answer that is no stream, and of every refusal.
+type Answer struct {
+	ID     string          `json:"id"`
+	OK     bool            `json:"ok"`
+	Error  string          `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// HeaderStream marks an answer whose body is the stream itself.
+const HeaderStream = "Llmgw-Answer-Stream"

@@ -1,0 +1,96 @@
+package protocol
+
+import (
+	"llmgw.io/llmgw/inventory"
+)
+
+// Launch is what a node has prepared for a shard before its engine is started.
+type Launch struct {
+	// Weights are the files on disk, absolute, the main one first.
+	Weights []string
+	// Adapters are adapter files on disk, absolute, by name, in order.
+	Adapters []NamedFile
+	// Host and Port are where the engine must listen.
+	Host string
+	Port int
+	// Dir is the shard's private folder, 0700; the engine may write there.
+	Dir string
+	// Build is the installed build that was chosen.
+	Build inventory.Engine
+}
+
+// NamedFile is a file on disk with the name clients use for it.
+type NamedFile struct {
+	Name string
+	Path string
+}
+
+// Command is how an engine's process is started. It holds no secret in Args.
+type Command struct {
+	// Path is the program, absolute.
+	Path string
+	Args []string
+	// Env is the whole environment, "KEY=value": nothing is inherited.
+	Env []string
+	// Files are written before the start, mode 0600, under the shard's folder:
+	// by name, the content. Keys go here or into Env.
+	Files map[string]string
+}
+
+// Endpoint is where a started engine is reached.
+type Endpoint struct {
+	// Address is "host:port".
+	Address string
+	// Key is what it asks of its callers.
+	Key string
+	// Model is the name it must serve under.
+	Model string
+}
+
+// Exit is how an engine's process ended.
+type Exit struct {
+	// Code is the exit code; -1 when a signal ended it.
+	Code int
+	// Signal is its number. Zero: none.
+	Signal int
+	// OOMKilled says that the kernel killed it for memory.
+	OOMKilled bool
+	// Asked says that the agent stopped it.
+	Asked bool
+	// Started says that it was ready before it ended.
+	Started bool
+	// LastLines are the log's last lines, newest last.
+	LastLines []string
+}
+
+// Failure is why an engine failed, for people.
+type Failure struct {
+	Cause Cause
+	// Text is a sentence with the next step.
+	Text string
+}
+
+// Cause is a closed list of why a shard fails.
+type Cause string
+
+// The causes.
+const (
+	CauseMemory   Cause = "memory"
+	CauseCUDA     Cause = "cuda_version"
+	CauseFlag     Cause = "bad_flag"
+	CauseFile     Cause = "missing_file"
+	CauseModel    Cause = "bad_model"
+	CausePort     Cause = "port"
+	CauseDriver   Cause = "driver"
+	CauseFetch    Cause = "fetch"
+	CauseHash     Cause = "wrong_hash"
+	CauseDisk     Cause = "disk_full"
+	CauseEngine   Cause = "engine_missing"
+	CauseAccess   Cause = "engine_access"
+	CauseTimeout  Cause = "start_timeout"
+	CauseHung     Cause = "hung"
+	CauseForeign  Cause = "foreign_process"
+	CauseExited   Cause = "exited"
+	CauseUnknown  Cause = "unknown"
+	CauseRejected Cause = "rejected"
+)

@@ -1,0 +1,27 @@
+package protocol
+
+// Join asks for a node's first certificate, with a one-time token.
+type Join struct {
+	// Token is the id and secret of a join token, "id.secret".
+	Token string `json:"token"`
+	// Node is the id the machine wants: --name, or the host's name.
+	Node string `json:"node"`
+	// CSR is PEM. Only its key is used.
+	CSR string `json:"csr"`
+}
+
+// Renew asks for a new certificate over the old one. Only its key is used.
+type Renew struct {
+	CSR string `json:"csr"`
+}
+
+// Certificate answers Join and Renew.
+type Certificate struct {
+	Cluster string `json:"cluster"`
+	Node    string `json:"node"`
+	// Certificate and CA are PEM.
+	Certificate string `json:"certificate"`
+	CA          string `json:"ca"`
+	// Control are the addresses an agent may use. Empty: the one it used.
+	Control []string `json:"control,omitempty"`
+}

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"context"
+	"io"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+)
+
+// Prober finds facts about this machine. Both methods may block, are called one
+// at a time, and degrade fact by fact: what cannot be found is left out, with a
+// warning in the facts, and is no error.
+type Prober interface {
+	Facts(ctx context.Context) inventory.Facts
+	Sample(ctx context.Context) inventory.Sample
+}
+
+// Engine knows how one engine is started, asked and understood. Methods may be
+// called at once from many goroutines.
+type Engine interface {
+	// Name is the engine's name in profiles.
+	Name() catalog.Engine
+	// Installed lists the builds on this machine. None is no error.
+	Installed(ctx context.Context) []inventory.Engine
+	// Command is pure: argv, environment and files for a shard. Its errors are
+	// sentences about what is wrong with the definition.
+	Command(s protocol.DesiredShard, at protocol.Launch) (protocol.Command, error)
+	// Health asks a started engine how it is.
+	Health
+	// Explain turns the end of a process into a cause and a sentence. Pure.
+	Explain(e protocol.Exit) protocol.Failure
+}
+
+// Health asks one started engine.
+type Health interface {
+	// Ready answers nil when the engine at e is ours (it wants our key and
+	// refuses another), serves the model under its name, and has generated a
+	// token. An error that matches protocol.ErrForeign means that somebody else
+	// listens there; any other that it is not ready yet.
+	Ready(ctx context.Context, e protocol.Endpoint) error
+	// Use asks for requests running and waiting; -1 where it does not say.
+	Use(ctx context.Context, e protocol.Endpoint) (running, waiting int, err error)
+}
+
+// Control is the control plane as the agent sees it. Methods block until they
+// are answered or ctx ends. Refusals are *protocol.Error.
+type Control interface {
+	Beat(ctx context.Context, b protocol.Beat) (protocol.BeatAnswer, error)
+	Sync(ctx context.Context, s protocol.Sync) (protocol.Desired, error)
+	Renew(ctx context.Context, r protocol.Renew) (protocol.Certificate, error)
+	// Answer answers an ask; stream is nil unless the answer is one, and is
+	// read until it ends.
+	Answer(ctx context.Context, a protocol.Answer, stream io.Reader) error
+}

@@ -1,0 +1,9 @@
+// Package reconciler decides what happens next: how many replicas of each model
+// there should be, which are started, drained, stopped, tried again or parked.
+//
+// It is pure: a [World] and a [Memory] go into [Step], a [Plan] and the next
+// Memory come out. It asks placement where things go and carries nothing out;
+// placement/control does.
+//
+// Start reading at reconciler.go, then world.go, replica.go and desired.go.
+package reconciler

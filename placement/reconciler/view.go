@@ -1,0 +1,35 @@
+package reconciler
+
+import (
+	"time"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
+)
+
+// View is one consistent look at the cluster, as the loop last left it. It is
+// shared: read only.
+type View struct {
+	At      time.Time
+	Epoch   int64
+	Catalog *catalog.Index
+	Fleet   *inventory.Snapshot
+	// Replicas are ordered by id.
+	Replicas []Replica
+	Health   map[catalog.Name]ModelHealth
+	// Traces are the last attempts of models that are short.
+	Traces  map[catalog.Name]placement.Trace
+	Traffic Traffic
+}
+
+// Of returns the replicas of one model, in order of id.
+func (v *View) Of(model catalog.Name) []Replica {
+	var out []Replica
+	for _, r := range v.Replicas {
+		if r.Model == model {
+			out = append(out, r)
+		}
+	}
+	return out
+}

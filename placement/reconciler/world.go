@@ -1,0 +1,84 @@
+package reconciler
+
+import (
+	"time"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+)
+
+// World is everything Step looks at. It is read, never changed.
+type World struct {
+	Now     time.Time
+	Catalog *catalog.Index
+	// Fleet has the nodes with what their agents say of their shards.
+	Fleet *inventory.Snapshot
+	// Replicas is what was ordered and not yet seen gone, ordered by id.
+	Replicas []Replica
+	Traffic  Traffic
+	// Orders are those of people that were not carried out yet, oldest first.
+	Orders []Order
+}
+
+// Traffic is what routers say of requests.
+type Traffic struct {
+	// Since is when the routers began to count. Zero: no router said anything,
+	// and nothing counts as idle.
+	Since    time.Time
+	Models   map[catalog.Name]ModelTraffic
+	Replicas map[ReplicaID]ReplicaTraffic
+}
+
+// ModelTraffic is demand for one model.
+type ModelTraffic struct {
+	// LastAsked is when a request last asked for it. Zero: never.
+	LastAsked time.Time
+	// Waiting are requests held until a replica is ready.
+	Waiting int
+	// InFlight are requests being answered, by any replica.
+	InFlight int
+}
+
+// ReplicaTraffic is what one replica is used for.
+type ReplicaTraffic struct {
+	InFlight int
+	// LastUsed is when a request last began or ended. Zero: no use reported.
+	LastUsed time.Time
+}
+
+// Order is something a person asked for.
+type Order struct {
+	// Retry un-parks a model and clears its failures.
+	Retry catalog.Name
+	// Restart asks for another copy of a replica.
+	Restart ReplicaID
+	Mode    RestartMode
+}
+
+// Memory is what Step remembers from one call to the next. It is a value: the
+// argument is not changed, and the zero value is a fresh start.
+type Memory struct {
+	// Next is the number the next replica's id gets. It only rises.
+	Next   int64
+	Models map[catalog.Name]ModelMemory
+}
+
+// ModelMemory is what is remembered of one model.
+type ModelMemory struct {
+	// Failures are consecutive failed starts.
+	Failures int
+	// RetryAt is when the next start may be tried. Zero: now.
+	RetryAt time.Time
+	// Parked means that starts are no longer tried until a person retries or
+	// the definition changes.
+	Parked bool
+	// Reason is the last failure as a sentence; Cause its class; LastLines the
+	// engine's last log lines.
+	Reason    string
+	Cause     string
+	LastLines []string
+	// Revision is the definition's at the last failure; another one un-parks.
+	Revision int64
+	// FailedOn are nodes where recent starts failed, each until a time.
+	FailedOn map[inventory.NodeID]time.Time
+}

@@ -1,0 +1,52 @@
+package placement
+
+import "llmgw.io/llmgw/inventory"
+
+// Trace is what Choose looked at and why it chose. It is filled by the code
+// that decides, so it cannot tell another story: for each profile that was
+// tried, Looked = Chosen + the sum of Counts.
+type Trace struct {
+	// Version is the snapshot the decision rests on.
+	Version  uint64
+	Profiles []ProfileTrace
+}
+
+// ProfileTrace is the trace of one profile.
+type ProfileTrace struct {
+	Profile string
+	// Looked is how many nodes were looked at; Chosen how many were taken.
+	Looked int
+	Chosen int
+	// Counts is how many nodes each reason ruled out.
+	Counts map[Reason]int
+	// Lines are single refusals, ordered by node, at most MaxLines; Omitted is
+	// how many more there were.
+	Lines   []Rejection
+	Omitted int
+	// Best are the best scores, best first, at most MaxBest.
+	Best []Score
+}
+
+// MaxLines and MaxBest bound what a trace keeps per profile; counts are whole.
+const (
+	MaxLines = 100
+	MaxBest  = 5
+)
+
+// Rejection is why one node was not used.
+type Rejection struct {
+	Node   inventory.NodeID
+	Reason Reason
+	// Text is a sentence with numbers: "needs 2 of H100-80, 1 free".
+	Text string
+	// Need and Have are the numbers in Unit; both zero where none apply.
+	Need, Have int64
+	Unit       string
+}
+
+// Score is how good a node was, with its parts; higher is better.
+type Score struct {
+	Node  inventory.NodeID
+	Total float64
+	Parts map[string]float64
+}

@@ -1,0 +1,102 @@
+package storage
+
+import "time"
+
+// Request is the record of one client request: what was asked, who asked, what
+// it cost. It never holds a prompt or an answer.
+type Request struct {
+	ID        string    `json:"request_id"`
+	At        time.Time `json:"at"`
+	KeyID     string    `json:"key_id"`
+	UserID    string    `json:"user_id,omitempty"`
+	ProjectID string    `json:"project_id"`
+	// Model is what the client asked for; ServedModel what answered.
+	Model       string `json:"model"`
+	ServedModel string `json:"served_model"`
+	Replica     string `json:"replica,omitempty"`
+	// Endpoint is the route: "chat", "completions", "embeddings".
+	Endpoint string `json:"endpoint,omitempty"`
+	Stream   bool   `json:"stream,omitempty"`
+	// Status is the HTTP status the client got; 499 when it went away first.
+	Status int `json:"status"`
+	// Outcome is a closed list: see the constants.
+	Outcome   Outcome       `json:"outcome"`
+	Latency   time.Duration `json:"latency"`
+	Queued    time.Duration `json:"queued,omitempty"`
+	FirstByte time.Duration `json:"ttft,omitempty"`
+	// Tokens as the engine counted them. Estimated says that it did not, and
+	// they are an estimate.
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CachedTokens     int64 `json:"cached_tokens,omitempty"`
+	CompletionTokens int64 `json:"completion_tokens"`
+	Estimated        bool  `json:"estimated,omitempty"`
+	CostMicros       int64 `json:"cost_micros"`
+	// Attempts are the replicas tried, in order, the last one included.
+	Attempts []Attempt         `json:"attempts,omitempty"`
+	EndUser  string            `json:"end_user,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+}
+
+// Attempt is one try at one replica.
+type Attempt struct {
+	Replica string `json:"replica"`
+	Status  int    `json:"status,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// Outcome is how a request ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeOK Outcome = "ok"
+	// OutcomeRefused was answered by the router itself: no key, no model, full.
+	OutcomeRefused Outcome = "refused"
+	// OutcomeUpstreamError was answered with an error by the replica.
+	OutcomeUpstreamError Outcome = "upstream_error"
+	// OutcomeUpstreamAborted broke off after its first byte.
+	OutcomeUpstreamAborted Outcome = "upstream_aborted"
+	// OutcomeCancelled was left by the client.
+	OutcomeCancelled Outcome = "cancelled"
+)
+
+// Failed reports whether the request counts as an error in sums. A client that
+// went away is no error.
+func (r *Request) Failed() bool {
+	return r.Outcome != OutcomeOK && r.Outcome != OutcomeCancelled
+}
+
+// Level is what usage is summed by.
+type Level string
+
+// The levels of sums.
+const (
+	ByOrg     Level = "org"
+	ByTeam    Level = "team"
+	ByProject Level = "project"
+	ByUser    Level = "user"
+	ByKey     Level = "key"
+	ByModel   Level = "model"
+)
+
+// Levels lists every level, as messages show them.
+var Levels = []Level{ByOrg, ByTeam, ByProject, ByUser, ByKey, ByModel}
+
+// UsageQuery asks for sums.
+type UsageQuery struct {
+	By    Level
+	Since time.Time
+}
+
+// UsageSum is one scope's use.
+type UsageSum struct {
+	Scope            Level
+	ID, Name         string
+	Keys             int
+	Requests         int64
+	PromptTokens     int64
+	CompletionTokens int64
+	CostMicros       int64
+	Errors           int64
+	LastAt           time.Time
+}
