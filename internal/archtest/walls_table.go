@@ -1,0 +1,100 @@
+package archtest
+
+import "slices"
+
+// walls is the allow-list of imports of ours. Arrows go down only: nouns at the
+// bottom, decisions above them, machines above those, wiring on the roof. It is
+// a ceiling, not a wish: code may need fewer. A row whose package is gone, and
+// an arrow to a package that is gone, are findings, so the table never says
+// more than the tree.
+//
+// To add an arrow, first look whether the code stands in the wrong room; if it
+// does not, write a record in docs/adr and add the arrow with it.
+func walls() []wall {
+	return slices.Concat(decisionWalls(), machineWalls(), roofWalls())
+}
+
+// decisionWalls are the nouns, what decides over them, and what keeps them.
+func decisionWalls() []wall {
+	return []wall{
+		// What we have, and what to serve.
+		{room: "inventory"},
+		{room: "inventory/inventorytest", may: []string{"inventory"}},
+		{room: "catalog", may: []string{"inventory"}},
+
+		// Where, and what next.
+		{room: "placement", may: []string{"catalog", "inventory"}},
+		{room: "placement/reconciler", may: []string{"placement", "catalog", "inventory"}},
+		{room: "placement/control", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "storage"}},
+
+		// What is kept.
+		{room: "storage", may: []string{"catalog", "inventory"}},
+		{room: "storage/memstore", may: []string{"storage", "catalog", "inventory"}},
+		{room: "storage/bunstore", may: []string{"storage", "catalog", "inventory"}},
+		{room: "storage/storagetest", may: []string{"storage/...", "catalog", "inventory"}},
+	}
+}
+
+// machineWalls are what serves requests, nodes and people.
+func machineWalls() []wall {
+	return []wall{
+		// Requests.
+		{room: "router/openai"},
+		{room: "router", may: []string{"router/openai", "catalog", "storage"}},
+		{room: "router/routertest", may: []string{"router/...", "catalog", "storage"}},
+
+		// Nodes.
+		{room: "agent/protocol", may: []string{"catalog", "inventory"}},
+		{room: "agent/discovery", may: []string{"inventory"}},
+		{room: "agent/engines", may: []string{"agent/protocol", "catalog", "inventory", "internal/safedial"}},
+		{room: "agent/engines/simengine", may: []string{"router/openai"}},
+		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
+		{room: "agent", may: []string{"agent/protocol", "catalog", "inventory", "internal/safedial", "internal/pki"}},
+		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/safedial", "internal/pki"}},
+
+		// People.
+		{room: "adminapi/view", may: []string{"catalog", "inventory", "placement", "placement/reconciler", "storage"}},
+		{room: "adminapi/adminclient", may: []string{"adminapi/view"}},
+		{room: "adminapi/auth", may: []string{"adminapi/view", "storage"}},
+		{room: "adminapi/ctl", may: []string{"adminapi/adminclient", "adminapi/view", "catalog"}},
+		{room: "adminapi", may: []string{
+			"adminapi/view", "adminapi/auth", "catalog", "inventory", "placement", "placement/reconciler", "storage",
+		}},
+	}
+}
+
+// roofWalls are what wires, what is run, and the cellar.
+func roofWalls() []wall {
+	return []wall{
+		// The roof: everything but the agent itself, the SQL store and the commands.
+		{room: root, freeTests: true, may: []string{
+			"catalog", "inventory", "placement/...", "storage", "storage/memstore", "router", "router/openai",
+			"agent/hub", "agent/protocol", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
+			"internal/pki", "internal/safedial", "internal/telemetry",
+		}},
+		{room: "cmd/llmgw-control", freeTests: true, may: []string{
+			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl", "internal/telemetry",
+		}},
+		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
+			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "internal/telemetry",
+		}},
+		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
+
+		// The cellar: leaves.
+		{room: "internal/archtest"},
+		{room: "internal/pki"},
+		{room: "internal/safedial"},
+		{room: "internal/telemetry"},
+		{room: "internal/tinygguf"},
+		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},
+	}
+}
+
+// testHelpers are the rooms that any test may import, beside its own house:
+// fakes, conformance suites, and makers of fleets and models.
+func testHelpers() []string {
+	return []string{
+		"inventory/inventorytest", "storage/storagetest", "storage/memstore", "agent/agenttest",
+		"agent/engines/simengine", "router/routertest", "internal/tinygguf",
+	}
+}
