@@ -1,0 +1,158 @@
+# Every target gets what it needs, works from an empty environment, and says in
+# `make help` what it is for. `make check` is what continuous integration runs,
+# no more and no less.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Go on the PATH, or where its installer puts it; the tools below look for it too.
+GO ?= $(shell command -v go 2>/dev/null || echo /usr/local/go/bin/go)
+export PATH := $(PATH):$(dir $(GO))
+
+# What was built or fetched once for all clones of a user.
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/llmgw
+
+# The linter is built from go.tools.mod, so users of the library inherit none of
+# its dependencies, and a new pin is a new file.
+TOOLS_PIN := $(shell cksum <go.tools.mod | cut -d ' ' -f 1)
+LINT := $(CACHE)/tools/golangci-lint-$(TOOLS_PIN)
+
+# A real inference server for the tests that want one. Without it they skip, and say so.
+LLAMA := $(CACHE)/llama
+FIND_LLAMA := export LLMGW_LLAMA_SERVER="$${LLMGW_LLAMA_SERVER:-$$(ls $(LLAMA)/bin/llama-server 2>/dev/null || command -v llama-server || true)}"
+
+# Systems that the code compiles for beside this one.
+PLATFORMS ?= darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+PKG ?= ./...
+FUZZTIME ?= 10s
+SEED ?=
+BENCH ?= .
+HARNESS ?=
+
+.PHONY: help
+help: ## Print this list.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' Makefile
+
+## The whole
+
+.PHONY: check
+check: ## All that a change must pass: format, vet, lint, stale files, build, examples, race tests (15 minutes cold).
+	@$(MAKE) fmt-check
+	@$(MAKE) vet
+	@$(MAKE) lint
+	@$(MAKE) stale
+	@$(MAKE) build
+	@$(MAKE) examples
+	@$(MAKE) test
+	@echo "make check: everything passed."
+
+.PHONY: demo
+demo: ## Serve a tiny model on a real engine, from nothing to a streamed answer, in a temporary folder.
+	@scripts/demo.sh
+
+.PHONY: run
+run: build ## Run the whole system on this machine, with its data under ./data.
+	bin/llmgw-control dev --data ./data
+
+## One check at a time
+
+.PHONY: fmt
+fmt: $(LINT) ## Format the code: gofumpt, imports in three groups.
+	$(LINT) fmt
+
+.PHONY: fmt-check
+fmt-check: $(LINT) ## Fail on code that `make fmt` would change.
+	@echo "== format"
+	@$(LINT) fmt --diff || { echo "Run make fmt."; exit 1; }
+
+.PHONY: vet
+vet: ## Vet for this system and for the others that the code compiles for.
+	@echo "== vet"
+	@$(GO) vet $(PKG)
+	@for p in $(PLATFORMS); do \
+		echo "== vet $$p"; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) vet $(PKG); \
+	done
+
+.PHONY: lint
+lint: $(LINT) ## Run the linters of .golangci.yml.
+	@echo "== lint"
+	@$(LINT) run $(PKG)
+
+$(LINT): go.tools.mod go.tools.sum
+	@echo "== building the linter (once, about two minutes)"
+	@mkdir -p $(@D)
+	@$(GO) build -modfile=go.tools.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+.PHONY: walls
+walls: ## Check only the walls of the house: imports, doors, purity, budgets, comments.
+	$(GO) test -count=1 ./internal/archtest
+
+.PHONY: generate
+generate: ## Write again what is made from code.
+	@$(GO) generate ./...
+
+.PHONY: stale
+stale: ## Fail when `make generate` changes a file.
+	@echo "== generated files"
+	@scripts/stale.sh $(MAKE) generate
+
+.PHONY: build
+build: ## Build the binaries into bin/.
+	@echo "== build"
+	@$(GO) build ./...
+	@$(GO) build -o bin/ ./cmd/...
+
+.PHONY: examples
+examples: ## Run every example.
+	@for d in examples/*/; do \
+		if [ -e $$d/go.mod ]; then continue; fi; \
+		echo "== $$d"; \
+		timeout 120 $(GO) run ./$$d </dev/null; \
+	done
+
+.PHONY: test
+test: llama ## Run the tests with the race detector. PKG=./router/... for some.
+	@echo "== test"
+	@$(FIND_LLAMA); scripts/test.sh $(GO) test -race -timeout 15m $(PKG)
+
+.PHONY: llama
+llama: ## Get a real llama-server for the tests, where the host is a Debian.
+	@$(FIND_LLAMA); if [ -z "$$LLMGW_LLAMA_SERVER" ]; then \
+		scripts/get-llama-server.sh $(LLAMA) || echo "Tests that need a real llama-server will be skipped."; \
+	fi
+
+## Longer
+
+.PHONY: e2e
+e2e: llama build ## Long end-to-end tests: kills, cut downloads, full disks (tens of minutes).
+	@$(FIND_LLAMA); scripts/e2e.sh $(GO)
+
+.PHONY: golden
+golden: ## Write golden files and scripts again; read the diff before you commit it.
+	@scripts/golden.sh $(GO) $(PKG)
+
+.PHONY: fuzz
+fuzz: ## Fuzz each target for FUZZTIME (10s).
+	@scripts/fuzz.sh $(GO) $(FUZZTIME)
+
+.PHONY: sim
+sim: ## Long simulations of placement and reconciling; SEED=n repeats one.
+	SEED=$(SEED) $(GO) test -tags long -count=1 -timeout 60m -run Sim ./placement/...
+
+.PHONY: bench
+bench: ## Go benchmarks; BENCH=name for some.
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+.PHONY: bench-gateway
+bench-gateway: build ## What a request through the router costs; HARNESS=path to the harness.
+	@[ -n "$(HARNESS)" ] || { echo "Say where the harness is: make bench-gateway HARNESS=path"; exit 2; }
+	@scripts/bench-gateway.sh "$(HARNESS)"
+
+.PHONY: clean
+clean: ## Delete what was built here. Caches of other clones stay.
+	rm -rf bin dist

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# e2e.sh GO runs the long end-to-end tests: those behind the build tag e2e.
+set -euo pipefail
+
+go=$1
+mapfile -t dirs < <(grep -rl --include='*_test.go' '^//go:build e2e' . | xargs -r -n 1 dirname | sort -u)
+[ "${#dirs[@]}" -gt 0 ] || {
+	echo "e2e.sh: no test is behind the build tag e2e" >&2
+	exit 1
+}
+"$(dirname "$0")/test.sh" "$go" test -tags e2e -count=1 -timeout 60m -v "${dirs[@]}"
