@@ -14,6 +14,8 @@ var (
 	ErrReadOnly = errors.New("catalog: the model is declared in the configuration file")
 	// ErrStale says that the definition has changed since it was read.
 	ErrStale = errors.New("catalog: the definition has changed since it was read")
+	// ErrNoStore says that there is no store to keep a change in.
+	ErrNoStore = errors.New("catalog: there is no store, so a change would not survive a restart")
 	// ErrInUse says that other models name this one.
 	ErrInUse = errors.New("catalog: other models name this one")
 )

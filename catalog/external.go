@@ -7,8 +7,9 @@ type External struct {
 	Model string `json:"model"`
 	// API is the dialect: "openai" (default) or "anthropic".
 	API string `json:"api,omitempty"`
-	// Key is write-only: views leave it out.
-	Key     string          `json:"key,omitempty"`
+	// Key is write-only: views leave it out. Nil: none, or on a change the one
+	// that is kept; empty removes it.
+	Key     *string         `json:"key,omitempty"`
 	Timeout Duration        `json:"timeout,omitempty"`
 	Limits  *ExternalLimits `json:"limits,omitempty"`
 }

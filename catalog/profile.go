@@ -83,8 +83,9 @@ type Spread struct {
 // Endpoint is one replica that others run.
 type Endpoint struct {
 	URL string `json:"url"`
-	// Key is sent as a bearer token. It is write-only: views leave it out.
-	Key string `json:"key,omitempty"`
+	// Key is sent as a bearer token. It is write-only: views leave it out. Nil:
+	// none, or on a change the one that is kept; empty removes it.
+	Key *string `json:"key,omitempty"`
 }
 
 // ShardCount is Shards with its default.

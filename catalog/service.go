@@ -2,7 +2,15 @@ package catalog
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // ServiceConfig is what a Service needs.
@@ -18,35 +26,250 @@ type ServiceConfig struct {
 
 // Service is the one that changes the catalog: it validates, writes to the
 // store and publishes a new index. It may be used by any number of goroutines
-// at once.
-type Service struct{}
+// at once; changes are made one after the other.
+type Service struct {
+	store  Store
+	logger *slog.Logger
+	index  atomic.Pointer[Index]
 
-// NewService loads the store and validates everything whole.
-func NewService(ctx context.Context, cfg ServiceConfig) (*Service, error) { panic("not built yet") }
+	changing sync.Mutex // held through a change, store and all
+
+	mu       sync.Mutex // guards what is below
+	declared []Entry
+	kept     []Entry
+	changed  chan struct{}
+}
+
+// NewService loads the store and validates everything whole. A kept model whose
+// name the configuration now declares is hidden by it, and a kept one that no
+// longer fits is kept and logged, so that a start never fails on old rows; wrong
+// declared models fail it.
+func NewService(ctx context.Context, cfg ServiceConfig) (*Service, error) {
+	s := &Service{store: cfg.Store, logger: cfg.Logger, changed: make(chan struct{})}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if s.store != nil {
+		kept, err := s.store.ListModels(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("load models: %w", err)
+		}
+		s.kept = kept
+	}
+	declared, err := s.checkDeclared(cfg.Declared)
+	if err != nil {
+		return nil, err
+	}
+	s.declared = declared
+	s.publish()
+	return s, nil
+}
 
 // Index is the newest index. It never blocks.
-func (s *Service) Index() *Index { panic("not built yet") }
+func (s *Service) Index() *Index { return s.index.Load() }
 
 // Changed returns a channel that is closed at the next change. Take it before
 // the index.
-func (s *Service) Changed() <-chan struct{} { panic("not built yet") }
+func (s *Service) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
 
-// Add validates and keeps a new definition.
+// Add validates and keeps a new definition. Errors are joined InvalidErrors,
+// match ErrExists or ErrNoStore, or are the store's.
 func (s *Service) Add(ctx context.Context, m Model, by Author) (Entry, error) {
-	panic("not built yet")
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if s.store == nil {
+		return Entry{}, ErrNoStore
+	}
+	if old, ok := s.Index().Get(m.Name); ok {
+		return Entry{}, fmt.Errorf("%w: model %q is there already; change it, or remove it first", ErrExists, old.Model.Name)
+	}
+	return s.put(ctx, m, 0, by)
 }
 
 // Change edits a definition. expected nil takes whatever revision it has; else
-// another revision answers ErrStale.
+// another revision answers ErrStale. Write-only keys that the new definition
+// leaves out are kept.
 func (s *Service) Change(ctx context.Context, name Name, c Change, expected *int64, by Author) (Entry, error) {
-	panic("not built yet")
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old, err := s.writable(name, expected)
+	if err != nil {
+		return Entry{}, err
+	}
+	m, err := c.apply(old.Model)
+	if err != nil {
+		return Entry{}, err
+	}
+	return s.put(ctx, m, old.Revision, by)
 }
 
-// Remove drops a definition that no other one names.
+// Remove drops a definition that no other one names; else the error matches
+// ErrInUse and lists who does.
 func (s *Service) Remove(ctx context.Context, name Name, expected *int64, by Author) error {
-	panic("not built yet")
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old, err := s.writable(name, expected)
+	if err != nil {
+		return err
+	}
+	if users := s.Index().UsedBy(name); len(users) > 0 {
+		return fmt.Errorf("%w: %s name model %q as a fallback or a candidate; change them first", ErrInUse, listNames(users), name)
+	}
+	if err := s.store.DeleteModel(ctx, name, old.Revision, by); err != nil {
+		return fmt.Errorf("remove model %q: %w", name, err)
+	}
+	s.mu.Lock()
+	s.kept = slices.DeleteFunc(slices.Clone(s.kept), func(e Entry) bool { return e.Model.Name == name })
+	s.mu.Unlock()
+	s.publish()
+	return nil
 }
 
 // Reload replaces the declared models, whole or not at all, and says what
 // changed, one line each.
-func (s *Service) Reload(declared []Model) (changes []string, err error) { panic("not built yet") }
+func (s *Service) Reload(declared []Model) (changes []string, err error) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	entries, err := s.checkDeclared(declared)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	changes = difference(s.declared, entries)
+	s.declared = entries
+	s.mu.Unlock()
+	if len(changes) > 0 {
+		s.publish()
+	}
+	return changes, nil
+}
+
+// writable finds a kept definition at the expected revision.
+func (s *Service) writable(name Name, expected *int64) (*Entry, error) {
+	if s.store == nil {
+		return nil, ErrNoStore
+	}
+	old, ok := s.Index().Get(name)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: %q; list the models to see their names", ErrNotFound, name)
+	case old.Declared:
+		return nil, fmt.Errorf("%w: change %q there and reload", ErrReadOnly, name)
+	case expected != nil && *expected != old.Revision:
+		return nil, fmt.Errorf("%w: model %q is at revision %d; read it again", ErrStale, name, old.Revision)
+	}
+	return old, nil
+}
+
+// put validates against everything else, keeps and publishes.
+func (s *Service) put(ctx context.Context, m Model, expected int64, by Author) (Entry, error) {
+	s.mu.Lock()
+	next := slices.DeleteFunc(slices.Clone(s.kept), func(e Entry) bool { return e.Model.Name == m.Name })
+	declared := s.declared
+	s.mu.Unlock()
+	trial := NewIndex(0, append(slices.Clone(declared), append(slices.Clone(next), Entry{Model: m})...))
+	if err := ValidateIn(trial, &m); err != nil {
+		return Entry{}, err
+	}
+	kept, err := s.store.PutModel(ctx, m, expected, by)
+	if err != nil {
+		return Entry{}, fmt.Errorf("keep model %q: %w", m.Name, err)
+	}
+	s.mu.Lock()
+	s.kept = append(next, kept)
+	s.mu.Unlock()
+	s.publish()
+	return kept, nil
+}
+
+// checkDeclared validates the configuration's models, each and together with
+// the kept ones that they do not hide.
+func (s *Service) checkDeclared(models []Model) ([]Entry, error) {
+	entries := make([]Entry, len(models))
+	var all []error
+	for i, m := range models {
+		all = append(all, Validate(&m))
+		entries[i] = Entry{Model: m, Declared: true, Revision: revisionOf(&m), UpdatedBy: "config"}
+		if slices.ContainsFunc(models[:i], func(o Model) bool { return o.Name == m.Name }) {
+			all = append(all, &InvalidError{Model: m.Name, Field: "name", Problem: "it is declared twice", Conflict: true})
+		}
+	}
+	s.mu.Lock()
+	x := NewIndex(0, append(slices.Clone(entries), s.kept...))
+	s.mu.Unlock()
+	owners := nameOwners(x)
+	for i := range entries {
+		all = append(all, againstOthers(x, owners, &entries[i].Model)...)
+	}
+	return entries, errors.Join(all...)
+}
+
+// publish makes the newest index visible and wakes those who wait for it.
+func (s *Service) publish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := uint64(1)
+	if old := s.index.Load(); old != nil {
+		version = old.Version() + 1
+	}
+	for _, e := range s.kept {
+		if slices.ContainsFunc(s.declared, func(d Entry) bool { return d.Model.Name == e.Model.Name }) {
+			s.logger.Warn("the configuration declares a model that was added before; the declared one is in force",
+				"model", e.Model.Name)
+		}
+	}
+	s.index.Store(NewIndex(version, append(slices.Clone(s.declared), s.kept...)))
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// revisionOf is a declared model's revision: the first 63 bits of a hash.
+func revisionOf(m *Model) int64 {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic("catalog: a definition does not encode: " + err.Error())
+	}
+	sum := sha256.Sum256(b)
+	return int64(binary.BigEndian.Uint64(sum[:8]) >> 1)
+}
+
+// difference says what changed between two lists of declared models.
+func difference(before, after []Entry) []string {
+	find := func(list []Entry, n Name) *Entry {
+		i := slices.IndexFunc(list, func(e Entry) bool { return e.Model.Name == n })
+		if i < 0 {
+			return nil
+		}
+		return &list[i]
+	}
+	var out []string
+	for _, e := range after {
+		if old := find(before, e.Model.Name); old == nil {
+			out = append(out, fmt.Sprintf("model %q added", e.Model.Name))
+		} else if old.Revision != e.Revision {
+			out = append(out, fmt.Sprintf("model %q changed", e.Model.Name))
+		}
+	}
+	for _, e := range before {
+		if find(after, e.Model.Name) == nil {
+			out = append(out, fmt.Sprintf("model %q removed", e.Model.Name))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func listNames(ns []Name) string {
+	out := ""
+	for i, n := range ns {
+		if i > 0 {
+			out += ", "
+		}
+		out += string(n)
+	}
+	return out
+}
