@@ -1,0 +1,304 @@
+package llmgw
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/storage"
+)
+
+// File is the configuration file, llmgw.yaml. It is read strictly: a key that is
+// not known, or that stands there twice, refuses the whole file with its line.
+type File struct {
+	Cluster ClusterFile `json:"cluster,omitempty"`
+	Listen  ListenFile  `json:"listen,omitempty"`
+	Store   StoreFile   `json:"store,omitempty"`
+	Secrets SecretsFile `json:"secrets,omitempty"`
+	// DataDir is where everything of this process is kept. Empty: /var/lib/llmgw
+	// as root, else llmgw under the user's state folder.
+	DataDir string  `json:"data_dir,omitempty"`
+	Log     LogFile `json:"log,omitempty"`
+	// Models are declared: read-only over the API.
+	Models []catalog.Model `json:"models,omitempty"`
+	// Keys are declared client keys.
+	Keys   []KeyFile `json:"keys,omitempty"`
+	Limits Limits    `json:"limits,omitempty"`
+	Debug  DebugFile `json:"debug,omitempty"`
+}
+
+// ClusterFile names the cluster.
+type ClusterFile struct {
+	// Name is in every certificate. Default "llmgw".
+	Name string `json:"name,omitempty"`
+	// Currency is the one that prices are in, for people. Default "USD".
+	Currency string `json:"currency,omitempty"`
+}
+
+// ListenFile has the three listeners.
+type ListenFile struct {
+	// Client is where requests come in. Default ":8080".
+	Client Listener `json:"client,omitempty"`
+	// Admin is where people and their tools come in. Default "127.0.0.1:7070".
+	Admin Listener `json:"admin,omitempty"`
+	// Agents is where nodes come in, over mutual TLS of the cluster's own
+	// certificates; tls may not be set. Default ":7443".
+	Agents Listener `json:"agents,omitempty"`
+}
+
+// Listener is one address to listen at.
+type Listener struct {
+	// Address is "host:port". Empty: the default.
+	Address string `json:"address,omitempty"`
+	// TLS absent means plain HTTP.
+	TLS *TLSFile `json:"tls,omitempty"`
+	// TrustedProxies are networks whose X-Forwarded-For is believed. Empty: none.
+	TrustedProxies []netip.Prefix `json:"trusted_proxies,omitempty"`
+	// Names are host names and addresses that agents reach this process by, put
+	// into its certificate and told to nodes that join. Agents' listener only.
+	Names []string `json:"names,omitempty"`
+}
+
+// TLSFile names a certificate and its key; both are read again when they change.
+type TLSFile struct {
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
+}
+
+// StoreFile says where rows are kept.
+type StoreFile struct {
+	// DSN is a path of an SQLite file. Empty: llmgw.db in the data folder.
+	DSN string `json:"dsn,omitempty"`
+}
+
+// SecretsFile says where the pepper is.
+type SecretsFile struct {
+	// KeyFile holds the secret under which keys are hashed, mode 0600. Empty:
+	// "pepper" in the data folder, made when it is not there.
+	KeyFile string `json:"key_file,omitempty"`
+}
+
+// LogFile says what is logged.
+type LogFile struct {
+	// Level is debug, info (default), warn or error.
+	Level string `json:"level,omitempty"`
+	// Format is json (default) or text.
+	Format string `json:"format,omitempty"`
+}
+
+// KeyFile declares a client key: its hash as "llmgw-control token hash" prints
+// it, never the key itself.
+type KeyFile struct {
+	Name string `json:"name"`
+	// ID is the part of the key that names it.
+	ID      string   `json:"id"`
+	Hash    string   `json:"hash"`
+	Project string   `json:"project,omitempty"`
+	Models  []string `json:"models,omitempty"`
+}
+
+// DebugFile opens what only developers need.
+type DebugFile struct {
+	// PProf serves net/http/pprof at this address, loopback only. Empty: off.
+	PProf string `json:"pprof,omitempty"`
+}
+
+// Limits are numbers an operator may change. Zero means the default beside it.
+type Limits struct {
+	// Body is the largest request, in bytes. Default 32 MiB.
+	Body int64 `json:"body,omitempty"`
+	// Queue is how many requests may wait for one model. Default 1000.
+	Queue int `json:"queue,omitempty"`
+	// QueueWait and ColdWait are how long a request waits for a free replica, and
+	// for one that is being started. Default 60 seconds and 10 minutes.
+	QueueWait catalog.Duration `json:"queue_wait,omitempty"`
+	ColdWait  catalog.Duration `json:"cold_wait,omitempty"`
+	// Retries is how often another replica is tried. Default 2; -1: never.
+	Retries int `json:"retries,omitempty"`
+	// Connect, FirstToken, Idle and Total bound one attempt. Default 2 seconds,
+	// 10 minutes, 2 minutes, 1 hour.
+	Connect    catalog.Duration `json:"connect,omitempty"`
+	FirstToken catalog.Duration `json:"first_token,omitempty"`
+	Idle       catalog.Duration `json:"idle,omitempty"`
+	Total      catalog.Duration `json:"total,omitempty"`
+	// Heartbeat is after how much silence a stream's client hears a comment.
+	// Default 15 seconds.
+	Heartbeat catalog.Duration `json:"heartbeat,omitempty"`
+	// NodeUnreachable and NodeLost are silences of agents. Default 15 and 60
+	// seconds.
+	NodeUnreachable catalog.Duration `json:"node_unreachable,omitempty"`
+	NodeLost        catalog.Duration `json:"node_lost,omitempty"`
+}
+
+// LoadFile reads a configuration file.
+func LoadFile(path string) (File, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return File{}, fmt.Errorf("read the configuration file: %w", err)
+	}
+	f, err := ParseFile(b)
+	if err != nil {
+		return File{}, fmt.Errorf("configuration file %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// ParseFile reads a configuration and checks all of it but the models, which
+// the catalog checks. An empty one is sound: everything has a default.
+func ParseFile(b []byte) (File, error) {
+	var f File
+	err := yaml.UnmarshalWithOptions(b, &f, yaml.Strict(), yaml.UseJSONUnmarshaler())
+	if err != nil && strings.TrimSpace(string(b)) != "" {
+		return File{}, errors.New(strings.TrimSpace(yaml.FormatError(err, false, true)))
+	}
+	return f, f.check()
+}
+
+// check returns every complaint at once.
+func (f *File) check() error {
+	var all []error
+	add := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
+	for _, named := range []struct {
+		name string
+		Listener
+	}{{"client", f.Listen.Client}, {"admin", f.Listen.Admin}, {"agents", f.Listen.Agents}} {
+		name, l := named.name, named.Listener
+		if l.Address != "" {
+			if _, _, err := net.SplitHostPort(l.Address); err != nil {
+				add("listen.%s.address: %q is no address; write host:port, or :port for all", name, l.Address)
+			}
+		}
+		if l.TLS != nil && (l.TLS.Cert == "" || l.TLS.Key == "") {
+			add("listen.%s.tls: name both cert and key", name)
+		}
+		if len(l.Names) > 0 && name != "agents" {
+			add("listen.%s.names: only the agents' listener has names", name)
+		}
+	}
+	if f.Listen.Agents.TLS != nil {
+		add("listen.agents.tls: agents trust the cluster's own certificates only; leave tls out")
+	}
+	if _, err := f.Log.level(); err != nil {
+		add("log.level: %w", err)
+	}
+	if f.Log.Format != "" && f.Log.Format != "json" && f.Log.Format != "text" {
+		add("log.format: %q is no format; use json or text", f.Log.Format)
+	}
+	if host, _, err := net.SplitHostPort(f.Debug.PProf); f.Debug.PProf != "" && (err != nil || !loopback(host)) {
+		add("debug.pprof: %q must be an address on loopback, such as 127.0.0.1:6060", f.Debug.PProf)
+	}
+	all = append(all, f.checkKeys()...)
+	return errors.Join(append(all, f.Limits.check()...)...)
+}
+
+func (f *File) checkKeys() []error {
+	var all []error
+	seen := map[string]bool{}
+	for i, k := range f.Keys {
+		at := fmt.Sprintf("keys[%d]", i)
+		if len(k.ID) != 10 || len(k.Hash) != 64 {
+			all = append(all, fmt.Errorf("%s: id and hash are as \"llmgw-control token hash\" prints them", at))
+		}
+		if seen[k.ID] {
+			all = append(all, fmt.Errorf("%s: the id %q is declared twice", at, k.ID))
+		}
+		seen[k.ID] = true
+	}
+	return all
+}
+
+func (l *Limits) check() []error {
+	var all []error
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"body", l.Body},
+		{"queue", int64(l.Queue)},
+		{"queue_wait", int64(l.QueueWait)},
+		{"cold_wait", int64(l.ColdWait)},
+		{"retries", int64(l.Retries) + 1},
+		{"connect", int64(l.Connect)},
+		{"first_token", int64(l.FirstToken)},
+		{"idle", int64(l.Idle)},
+		{"total", int64(l.Total)},
+		{"heartbeat", int64(l.Heartbeat)},
+		{"node_unreachable", int64(l.NodeUnreachable)},
+		{"node_lost", int64(l.NodeLost)},
+	} {
+		if limit.value < 0 {
+			all = append(all, fmt.Errorf("limits.%s: below zero; leave it out for the default", limit.name))
+		}
+	}
+	if l.NodeLost > 0 && l.NodeUnreachable > l.NodeLost {
+		all = append(all, errors.New("limits.node_lost: a node is unreachable before it is lost; raise it"))
+	}
+	return all
+}
+
+func (l LogFile) level() (slog.Level, error) {
+	switch l.Level {
+	case "", "info":
+		return slog.LevelInfo, nil
+	case "debug":
+		return slog.LevelDebug, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("%q is no level; use debug, info, warn or error", l.Level)
+}
+
+// declaredKeys are the file's keys as the router takes them.
+func (f *File) declaredKeys() []storage.Key {
+	out := make([]storage.Key, len(f.Keys))
+	for i, k := range f.Keys {
+		project := k.Project
+		if project == "" {
+			project = storage.DefaultProject
+		}
+		out[i] = storage.Key{ID: k.ID, Name: k.Name, Project: project, Hash: k.Hash, Models: k.Models, Declared: true}
+	}
+	return out
+}
+
+// DefaultDataDir is where a process keeps its things when nothing is said.
+func DefaultDataDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/llmgw"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "llmgw")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = os.TempDir()
+	}
+	return filepath.Join(home, ".local", "state", "llmgw")
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// or is d, or the default when it is zero.
+func or(d catalog.Duration, def time.Duration) time.Duration {
+	if d == 0 {
+		return def
+	}
+	return time.Duration(d)
+}
