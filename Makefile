@@ -2,7 +2,7 @@
 # `make help` what it is for. `make check` is what continuous integration runs,
 # no more and no less.
 
-SHELL := /usr/bin/env bash
+SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory

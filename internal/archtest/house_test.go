@@ -21,6 +21,7 @@ func TestHouse(t *testing.T) {
 		"walls":    func(tr *tree) []finding { return checkWalls(tr, walls(), testHelpers()) },
 		"doors":    func(tr *tree) []finding { return checkDoors(tr, doors()) },
 		"purity":   func(tr *tree) []finding { return checkPurity(tr, pureRooms(), pureFiles()) },
+		"init":     checkInit,
 		"budgets":  func(tr *tree) []finding { return checkBudgets(tr, budgets()) },
 		"comments": checkComments,
 	}

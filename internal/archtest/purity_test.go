@@ -106,3 +106,9 @@ func TestPurityFindsThatThereIsNothingToScan(t *testing.T) {
 		at+"p/gone.go holds no Go file to scan",
 		at+"r/pick.go holds no Go file to scan")
 }
+
+func TestNothingRunsBecauseItIsImported(t *testing.T) {
+	t.Parallel()
+	tr := sample(t, "-- p/p.go\nfunc init() {}\ntype s struct{}\nfunc (s) init() {}\n-- p/p_test.go\nfunc init() {}")
+	check(t, checkInit(tr), "p/p.go:2: p has a function init")
+}

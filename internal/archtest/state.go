@@ -35,6 +35,22 @@ func checkState(files []*source, except []string) []finding {
 	return out
 }
 
+// checkInit finds functions that run because somebody imported a package. Two
+// control planes in one process must not share what such a function made.
+func checkInit(t *tree) []finding {
+	var out []finding
+	for _, room := range t.folders() {
+		for _, s := range t.production(room) {
+			for _, d := range s.ast.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+					out = append(out, s.found(fn.Pos(), called(room)+" has a function init", "do it in New, or make it a table"))
+				}
+			}
+		}
+	}
+	return out
+}
+
 // packageVar is one variable with its first value, nil when it has none.
 type packageVar struct {
 	name  *ast.Ident

@@ -57,6 +57,7 @@ import _ "llmgw.io/llmgw"
 			name: "a test that leaves its house", add: "-- low/low_test.go\nimport _ \"llmgw.io/llmgw/high\"",
 			want: []string{"low/low_test.go:2: low must not import high"},
 		},
+		{name: "tests of the whole", add: "-- test/whole/w_test.go\nimport _ \"llmgw.io/llmgw/high\""},
 		{
 			name: "a package without a row", add: "-- stray/s.go",
 			want: []string{"stray: package stray has no row in the table of walls"},
