@@ -10,5 +10,5 @@
 // are shared and must not be changed; a Registry may be used by any number of
 // goroutines at once.
 //
-// Start reading at node.go, then facts.go, snapshot.go and registry.go.
+// Start reading at node.go, then facts.go, room.go, snapshot.go and registry.go.
 package inventory

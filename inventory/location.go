@@ -36,3 +36,20 @@ func (n *Node) Domain(l Level) string {
 	}
 	return n.Label(LabelPrefix + string(l))
 }
+
+// Location is where a node stands. Empty: the node does not say.
+type Location struct {
+	Site, Room, Row, Rack, PDU string
+}
+
+// Location reads the node's place in the building from its labels.
+func (n *Node) Location() Location {
+	return Location{
+		Site: n.Domain(LevelSite), Room: n.Domain(LevelRoom), Row: n.Domain(LevelRow),
+		Rack: n.Domain(LevelRack), PDU: n.Domain(LevelPDU),
+	}
+}
+
+// Pool is the pool the node is in, its label "llmgw.io/pool". A node in a pool
+// takes only what asks for that pool. Empty: in none.
+func (n *Node) Pool() string { return n.Label(LabelPrefix + "pool") }

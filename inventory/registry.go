@@ -2,7 +2,12 @@ package inventory
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,63 +23,356 @@ type RegistryConfig struct {
 	Logger *slog.Logger
 }
 
-// Report is one message of an agent, as far as the registry is concerned. Nil
-// fields leave what is known alone.
-type Report struct {
-	Facts *Facts
-	// Shards is the whole list when Whole, else those that changed.
-	Shards []ShardStatus
-	Whole  bool
-	Sample *Sample
-	// At is the agent's clock. Zero: it did not say.
-	At time.Time
-}
-
 // Registry is the live inventory. It may be used by any number of goroutines at
 // once; no method holds its lock while it calls the store.
-type Registry struct{}
+//
+// Every change copies the one node it touches and publishes a new [Snapshot],
+// so that readers never wait and never see half of a change.
+type Registry struct {
+	store Store
+	log   *slog.Logger
+	tick  time.Duration
+
+	snapshot atomic.Pointer[Snapshot]
+
+	mu      sync.Mutex
+	changed chan struct{}
+	silence silence
+	// quiet are beats since the last Tick that changed nothing but the time at
+	// which a node was last seen. Tick publishes them together.
+	quiet map[NodeID]beat
+}
 
 // NewRegistry loads the known nodes; they count as unreachable, from now on,
 // until they are heard.
 func NewRegistry(ctx context.Context, cfg RegistryConfig, now time.Time) (*Registry, error) {
-	panic("not built yet")
+	if cfg.UnreachableAfter == 0 {
+		cfg.UnreachableAfter = 15 * time.Second
+	}
+	if cfg.LostAfter == 0 {
+		cfg.LostAfter = 60 * time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	rows, err := cfg.Store.ListNodeSettings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("inventory: load the known nodes: %w", err)
+	}
+	tick := min(time.Second, cfg.UnreachableAfter/15)
+	r := &Registry{
+		store: cfg.Store, log: cfg.Logger, tick: tick,
+		changed: make(chan struct{}),
+		silence: newSilence(cfg.UnreachableAfter, cfg.LostAfter, tick, now),
+		quiet:   map[NodeID]beat{},
+	}
+	nodes := make([]*Node, len(rows))
+	for i, s := range rows {
+		nodes[i] = unheard(s)
+		nodes[i].Version = 1
+		r.silence.begin(s.Node, now)
+	}
+	r.snapshot.Store(NewSnapshot(1, nodes))
+	return r, nil
+}
+
+func (cfg RegistryConfig) check() error {
+	var bad []error
+	if cfg.Store == nil {
+		bad = append(bad, errors.New("inventory: RegistryConfig.Store is missing: give it where people's settings of nodes are kept"))
+	}
+	if cfg.UnreachableAfter < 15*time.Millisecond {
+		bad = append(bad, fmt.Errorf("inventory: RegistryConfig.UnreachableAfter is %s: give it 15 ms or more, or zero for 15 s", cfg.UnreachableAfter))
+	}
+	if cfg.LostAfter <= cfg.UnreachableAfter {
+		bad = append(bad, fmt.Errorf("inventory: RegistryConfig.LostAfter is %s and must be longer than UnreachableAfter, %s", cfg.LostAfter, cfg.UnreachableAfter))
+	}
+	return errors.Join(bad...)
 }
 
 // Run lets silence grow: it marks nodes unreachable and lost, by the real clock,
 // until ctx ends.
-func (r *Registry) Run(ctx context.Context) error { panic("not built yet") }
+func (r *Registry) Run(ctx context.Context) error {
+	t := time.NewTicker(r.tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+			// The ticker's own time may be old after a stall; the silence of a
+			// node is measured by what the clock says now.
+			r.Tick(time.Now())
+		}
+	}
+}
 
-// Tick does once, for a given time, what Run does.
-func (r *Registry) Tick(now time.Time) { panic("not built yet") }
+// Tick does once, for a given time, what Run does about once a second. A step of
+// much more than that is taken for a stall of this process, in which no beat
+// could be heard, and is not held against any node.
+func (r *Registry) Tick(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if stalled := r.silence.advance(now); stalled > 0 {
+		r.log.Warn("this process stood still; its nodes are given that time again", "stalled", stalled.Round(time.Millisecond))
+	}
+	e := r.edit()
+	for _, n := range r.Snapshot().nodes {
+		hearing := r.silence.hearing(n.ID, n.Hearing, now)
+		b, beaten := r.quiet[n.ID]
+		if hearing == n.Hearing && !beaten {
+			continue
+		}
+		next := *n
+		if beaten {
+			next.LastSeen, next.ClockSkew = b.at, b.skew
+		}
+		if next.Hearing = hearing; hearing != n.Hearing {
+			r.log.Warn("node is silent", "node", string(n.ID), "state", string(next.State()))
+		}
+		e.put(&next, hearing != n.Hearing)
+	}
+	clear(r.quiet)
+	if e.touched {
+		r.publish(e, e.decisive)
+	}
+}
 
-// Snapshot is the newest world. It never blocks.
-func (r *Registry) Snapshot() *Snapshot { panic("not built yet") }
+// Snapshot is the newest world. It never blocks. The time at which a node was
+// last seen may be older than the truth by about a second: beats that change
+// nothing else are published together.
+func (r *Registry) Snapshot() *Snapshot { return r.snapshot.Load() }
 
 // Changed returns a channel that is closed at the next change of any node,
 // shard states included. Take it before the snapshot.
-func (r *Registry) Changed() <-chan struct{} { panic("not built yet") }
+func (r *Registry) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
 
 // Apply takes a report of a node at a time. A node that is not known is made
-// known. It never blocks on the store.
-func (r *Registry) Apply(id NodeID, rep Report, now time.Time) { panic("not built yet") }
+// known. It never blocks on the store. What the report points to belongs to the
+// registry from then on.
+func (r *Registry) Apply(id NodeID, rep Report, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.silence.begin(id, now)
+	old := r.Snapshot().Node(id)
+	if old == nil {
+		old = unheard(NodeSettings{Node: id})
+		r.log.Info("node is new", "node", string(id))
+	}
+	next, effect := rep.apply(old, now)
+	if effect == effectNone {
+		r.quiet[id] = beat{at: next.LastSeen, skew: next.ClockSkew}
+		return
+	}
+	delete(r.quiet, id)
+	r.sayHeard(old, next)
+	e := r.edit()
+	e.put(next, effect == effectDecisive)
+	r.publish(e, true)
+}
+
+// sayHeard logs what a report changed in how far a node can be relied on.
+func (r *Registry) sayHeard(old, next *Node) {
+	if old.Hearing != Heard {
+		r.log.Info("node is heard", "node", string(next.ID), "state", string(next.State()))
+	}
+	was, is := old.Clock(), next.Clock()
+	if was == is {
+		return
+	}
+	switch is {
+	case ClockGood:
+		r.log.Info("node's clock is right again", "node", string(next.ID))
+	case ClockOff:
+		r.log.Warn("node's clock is off; set it, or placement there ends at 5 minutes", "node", string(next.ID), "skew", next.ClockSkew)
+	case ClockWrong:
+		r.log.Error("node's clock is more than 5 minutes off; nothing is placed there until it is set", "node", string(next.ID), "skew", next.ClockSkew)
+	}
+}
 
 // Reserve makes all allocations, or none: every touched node must still have
 // the version given for it, and whole devices must be free and shared ones have
 // the memory, else the error matches ErrStale.
 func (r *Registry) Reserve(versions map[NodeID]uint64, as []Allocation) error {
-	panic("not built yet")
+	if len(as) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.edit()
+	for _, id := range touched(as) {
+		n := r.Snapshot().Node(id)
+		switch {
+		case n == nil:
+			return fmt.Errorf("reserve on node %s: it is not known any more: %w", id, ErrStale)
+		case n.Version != versions[id]:
+			return fmt.Errorf("reserve on node %s: decided on version %d, it has %d: %w", id, versions[id], n.Version, ErrStale)
+		}
+		next := n.with(as)
+		if err := next.checkRoom(as); err != nil {
+			return fmt.Errorf("reserve on node %s: %w: %w", id, err, ErrStale)
+		}
+		e.put(next, true)
+	}
+	r.publish(e, true)
+	return nil
+}
+
+// Restore takes over what was kept from an earlier run. It refuses nothing:
+// what runs occupies its room, whatever the arithmetic says. A node that is not
+// known yet becomes known, as unreachable, so that nothing on it is doubled. It
+// is meant for the start, before the first decision.
+func (r *Registry) Restore(as []Allocation) {
+	if len(as) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.edit()
+	for _, id := range touched(as) {
+		n := r.Snapshot().Node(id)
+		if n == nil {
+			n = unheard(NodeSettings{Node: id})
+			r.silence.begin(id, r.silence.last)
+		}
+		e.put(n.with(as), true)
+	}
+	r.publish(e, true)
 }
 
 // Release frees what a replica occupies; harmless when it occupies nothing.
-func (r *Registry) Release(replica string) { panic("not built yet") }
+func (r *Registry) Release(replica string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.edit()
+	for _, n := range r.Snapshot().nodes {
+		if next := n.without(replica); next != n {
+			e.put(next, true)
+		}
+	}
+	if e.decisive {
+		r.publish(e, true)
+	}
+}
 
 // SetWish changes what people want of a node and answers the node as it is then.
 func (r *Registry) SetWish(ctx context.Context, id NodeID, w Wish, by Author) (*Node, error) {
-	panic("not built yet")
+	if !w.Valid() {
+		return nil, fmt.Errorf("set node %s to %q: %w: want ready, cordoned or draining", id, w, ErrState)
+	}
+	n, err := r.change(ctx, id, by, func(s *NodeSettings) bool {
+		same := s.Wish == w
+		s.Wish = w
+		return !same
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set node %s to %q: %w", id, Shown(w, Heard), err)
+	}
+	return n, nil
+}
+
+// changeTries is how often a write is tried again on a newer row. Only another
+// process can make a row newer meanwhile, so a few are plenty.
+const changeTries = 3
+
+// change edits a node's settings in the store and then here. edit reports
+// whether there is anything to write.
+func (r *Registry) change(ctx context.Context, id NodeID, by Author, edit func(*NodeSettings) bool) (*Node, error) {
+	for try := 1; ; try++ {
+		n := r.Snapshot().Node(id)
+		if n == nil {
+			return nil, fmt.Errorf("%w: %s", ErrNotFound, id)
+		}
+		s := n.Settings.clone()
+		if !edit(&s) {
+			return n, nil
+		}
+		kept, err := r.store.PutNodeSettings(ctx, s, s.Revision, by)
+		switch {
+		case err == nil:
+			r.log.Info("node's settings changed", "node", string(id), "wish", string(Shown(kept.Wish, Heard)), "actor", by.Principal)
+			return r.adopt(kept), nil
+		case !errors.Is(err, ErrStale) || try == changeTries:
+			return nil, err
+		}
+		if err := r.refresh(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// refresh takes the row that another process wrote.
+func (r *Registry) refresh(ctx context.Context, id NodeID) error {
+	rows, err := r.store.ListNodeSettings(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(rows, func(s NodeSettings) bool { return s.Node == id })
+	if i < 0 {
+		return fmt.Errorf("%w: %s was removed meanwhile", ErrNotFound, id)
+	}
+	r.adopt(rows[i])
+	return nil
+}
+
+// adopt publishes settings as the store keeps them, unless newer ones are here.
+func (r *Registry) adopt(s NodeSettings) *Node {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.Snapshot().Node(s.Node)
+	if n == nil {
+		n = unheard(s)
+	} else if n.Settings.Revision >= s.Revision {
+		return n
+	}
+	next := *n
+	next.Settings = s
+	e := r.edit()
+	e.put(&next, true)
+	r.publish(e, true)
+	return &next
 }
 
 // Forget removes a node that is lost, or unreachable with nothing allocated;
 // else the error matches ErrState and says what to do.
 func (r *Registry) Forget(ctx context.Context, id NodeID, by Author) error {
-	panic("not built yet")
+	n := r.Snapshot().Node(id)
+	if n == nil {
+		return fmt.Errorf("remove node %s: %w", id, ErrNotFound)
+	}
+	if err := n.forgettable(); err != nil {
+		return fmt.Errorf("remove node %s: %w", id, err)
+	}
+	if err := r.store.DeleteNode(ctx, id, by); err != nil {
+		return fmt.Errorf("remove node %s: %w", id, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.silence.forget(id)
+	delete(r.quiet, id)
+	e := r.edit()
+	e.remove(id)
+	r.publish(e, true)
+	r.log.Info("node is removed", "node", string(id), "actor", by.Principal)
+	return nil
+}
+
+// edit begins a change of the newest snapshot. The lock is held.
+func (r *Registry) edit() *edition { return newEdition(r.Snapshot()) }
+
+// publish makes a change the newest snapshot and, when there is something to
+// look at, tells those who wait. The lock is held.
+func (r *Registry) publish(e *edition, signal bool) {
+	r.snapshot.Store(e.snapshot())
+	if signal {
+		close(r.changed)
+		r.changed = make(chan struct{})
+	}
 }
