@@ -2,66 +2,133 @@ package control
 
 import (
 	"context"
-	"errors"
-	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
+	"llmgw.io/llmgw/storage"
 )
 
-// Config is what a Loop needs.
-type Config struct {
-	Catalog     Catalog     // required
-	Fleet       Fleet       // required
-	Dispatcher  Dispatcher  // required
-	Assignments Assignments // required
-	// Traffic nil means that no router says anything: nothing is idle.
-	Traffic Traffic
-	Events  Events
-	Placer  placement.Placer
-	// Holder is the name under which the lease is held. Required.
-	Holder string
-	// Logger nil is silent.
-	Logger *slog.Logger
+const (
+	// coalesce is the least time between two passes, so that a burst of changes
+	// is one pass. The first change of a burst is looked at at once.
+	coalesce = 50 * time.Millisecond
+	// resync is the most time between two passes: it brings views of traffic up
+	// to date, and repairs whatever signal was missed.
+	resync = 5 * time.Second
+	// dispatchRetry is how soon a list that could not be delivered is tried
+	// again.
+	dispatchRetry = time.Second
+)
+
+// reign is one time of leading: what was ordered, as the store has it.
+type reign struct {
+	l      *Loop
+	epoch  int64
+	leader storage.Leader
+
+	// replicas, ordered by id, are never changed in place: views and the
+	// dispatcher share them.
+	replicas []reconciler.Replica
+	memory   reconciler.Memory
+	traces   map[catalog.Name]placement.Trace
+
+	// known: the store was read once. fresh: nothing since then left it in
+	// doubt whether replicas and memory are what the store has.
+	known, fresh bool
+	// delivered: the dispatcher has the newest list.
+	delivered bool
+	// pause and retryAt hold back what needs the store after it failed.
+	pause   backoff
+	retryAt time.Time
+	wakeAt  time.Time
 }
 
-// ErrNoModel says that no model has that name.
-var ErrNoModel = errors.New("control: no such model")
+// lead runs one reign until the lease is lost or ctx ends.
+func (l *Loop) lead(ctx context.Context, lease storage.Lease) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() { stop(l.renew(ctx, lease)) })
+	defer renewal.Wait()
+	defer stop(nil)
 
-// ErrNoReplica says that no replica has that id.
-var ErrNoReplica = errors.New("control: no such replica")
-
-// Loop is the control loop.
-type Loop struct{}
-
-// New checks the configuration.
-func New(cfg Config) (*Loop, error) { panic("not built yet") }
-
-// Run acquires the lease, loads what was ordered, and keeps the fleet as it
-// should be until ctx ends. A lost lease makes it wait and acquire again.
-func (l *Loop) Run(ctx context.Context) error { panic("not built yet") }
-
-// Wake makes the loop look again soon. It never blocks.
-func (l *Loop) Wake() { panic("not built yet") }
-
-// View is the newest look at the cluster; never nil, it never blocks.
-func (l *Loop) View() *reconciler.View { panic("not built yet") }
-
-// Changed returns a channel that is closed when a newer View is there.
-func (l *Loop) Changed() <-chan struct{} { panic("not built yet") }
-
-// Headroom tries up to limit more replicas of a model on a copy of the fleet.
-func (l *Loop) Headroom(model catalog.Name, limit int) (placement.Headroom, error) {
-	panic("not built yet")
+	r := &reign{l: l, epoch: lease.Epoch, leader: l.cfg.Assignments.Lead(lease.Epoch)}
+	l.setLeading(true)
+	defer l.setLeading(false)
+	l.tellLed(lease.Epoch, true)
+	defer l.tellLed(lease.Epoch, false)
+	l.log.Info("this process leads", "epoch", lease.Epoch)
+	for {
+		catalogChanged, fleetChanged := l.cfg.Catalog.Changed(), l.cfg.Fleet.Changed()
+		began := time.Now()
+		if err := r.guardedPass(ctx); lost(err) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.wait(ctx, catalogChanged, fleetChanged, began)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
 }
 
-// Retry un-parks a model and clears its failures.
-func (l *Loop) Retry(ctx context.Context, model catalog.Name) (wasParked bool, err error) {
-	panic("not built yet")
+// wait returns when there is reason for another pass.
+func (r *reign) wait(ctx context.Context, catalogChanged, fleetChanged <-chan struct{}, began time.Time) {
+	timer := time.NewTimer(time.Until(r.nextLook()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-catalogChanged:
+	case <-fleetChanged:
+	case <-r.l.wakes:
+	case <-timer.C:
+	}
+	if rest := coalesce - time.Since(began); rest > 0 {
+		sleep(ctx, rest)
+	}
 }
 
-// Restart queues restarts; one unknown id refuses them all.
-func (l *Loop) Restart(ctx context.Context, ids []reconciler.ReplicaID, mode reconciler.RestartMode) error {
-	panic("not built yet")
+// nextLook is when to look again though nothing changes.
+func (r *reign) nextLook() time.Time {
+	t := time.Now().Add(resync)
+	for _, at := range []time.Time{r.wakeAt, r.retryAt} {
+		if !at.IsZero() && at.Before(t) {
+			t = at
+		}
+	}
+	if r.fresh && !r.delivered {
+		t = time.Now().Add(dispatchRetry)
+	}
+	return t
+}
+
+// guardedPass is a pass that outlives a panic of our own. The loop is the edge
+// at which one is caught: what it serves goes on without it, and a process that
+// died here would take its router's streams along. What was decided is dropped,
+// and the store is read again after a pause.
+func (r *reign) guardedPass(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.l.log.Error("a pass of the control loop panicked; this is a bug of llmgw", "err", p, "stack", string(debug.Stack()))
+			r.doubt()
+		}
+	}()
+	return r.pass(ctx)
+}
+
+// doubt makes the next pass read the store again, after a pause.
+func (r *reign) doubt() {
+	r.fresh = false
+	r.retryAt = now().Add(r.pause.next())
+}
+
+func (l *Loop) tellLed(epoch int64, leading bool) {
+	if l.cfg.Events.Led != nil {
+		l.cfg.Events.Led(epoch, leading)
+	}
 }

@@ -22,6 +22,9 @@ type Fleet interface {
 	Changed() <-chan struct{}
 	Reserve(versions map[inventory.NodeID]uint64, as []inventory.Allocation) error
 	Release(replica string)
+	// Restore makes allocations of what was ordered before, without asking
+	// whether there is room, and makes their nodes known. It is safe to repeat.
+	Restore(as []inventory.Allocation)
 }
 
 // Dispatcher delivers what is desired to the agents. It is given the whole of

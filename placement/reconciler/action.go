@@ -47,4 +47,6 @@ const (
 	EventUnplaceable EventKind = "unplaceable"
 	EventStopped     EventKind = "stopped"
 	EventLost        EventKind = "lost"
+	// EventOrphan tells of a shard that no replica explains; its agent stops it.
+	EventOrphan EventKind = "orphan"
 )

@@ -1,7 +1,6 @@
 package reconciler
 
 import (
-	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
 )
 
@@ -11,13 +10,27 @@ type Reconciler struct {
 }
 
 // Step looks at the world once and says what should happen.
-func (r Reconciler) Step(w World, m Memory) (Plan, Memory) { panic("not built yet") }
-
-// StateOf is the one word for a replica: the first that any shard is in, of
-// failed, lost, draining, stopped, pending, fetching, starting, ready.
-func StateOf(r *Replica, fleet *inventory.Snapshot) ReplicaState { panic("not built yet") }
-
-// ShardStateOf is what is known of one shard now; lost while its node is.
-func ShardStateOf(r *Replica, s *Shard, fleet *inventory.Snapshot) inventory.ShardStatus {
-	panic("not built yet")
+//
+// Models are taken in order of class, the highest first, so that what room
+// there is goes to those that give way to none. A room that this step frees is
+// not given out by it: it is free once the plan was carried out, and the next
+// step finds it.
+func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
+	s := newStep(r.Placer, w, m)
+	s.takeOrders()
+	for _, g := range s.groups {
+		s.observe(g)
+		s.fail(g)
+		s.forgive(g)
+		s.want(g)
+		s.restart(g)
+		s.evacuate(g)
+		s.reunite(g)
+		s.scale(g)
+		s.handOver(g)
+		s.finish(g)
+		s.tell(g)
+	}
+	s.findOrphans()
+	return s.result()
 }

@@ -43,7 +43,8 @@ type Replica struct {
 	Phase       Phase
 	// PhaseSince is when Phase was entered.
 	PhaseSince time.Time
-	// DrainBy is when waiting for requests ends. Zero outside of Drain.
+	// DrainBy is when waiting ends: in Drain for its requests, and in Run for
+	// its replacement, while a node of it drains. Zero otherwise.
 	DrainBy time.Time
 	// Why says in a few words why it drains or stops. Empty while it runs.
 	Why string

@@ -58,27 +58,36 @@ type Order struct {
 // Memory is what Step remembers from one call to the next. It is a value: the
 // argument is not changed, and the zero value is a fresh start.
 type Memory struct {
-	// Next is the number the next replica's id gets. It only rises.
+	// Next is the number the next replica's id gets. It only rises; zero
+	// counts as 1.
 	Next   int64
 	Models map[catalog.Name]ModelMemory
+	// Orphans are shards that agents report and no replica explains, in order,
+	// so that people are told of each once. It need not be kept.
+	Orphans []ShardID
 }
 
 // ModelMemory is what is remembered of one model.
 type ModelMemory struct {
 	// Failures are consecutive failed starts.
-	Failures int
+	Failures int `json:"failures,omitempty"`
 	// RetryAt is when the next start may be tried. Zero: now.
-	RetryAt time.Time
+	RetryAt time.Time `json:"retry_at,omitzero"`
 	// Parked means that starts are no longer tried until a person retries or
 	// the definition changes.
-	Parked bool
+	Parked bool `json:"parked,omitempty"`
 	// Reason is the last failure as a sentence; Cause its class; LastLines the
 	// engine's last log lines.
-	Reason    string
-	Cause     string
-	LastLines []string
+	Reason    string   `json:"reason,omitempty"`
+	Cause     string   `json:"cause,omitempty"`
+	LastLines []string `json:"last_lines,omitempty"`
 	// Revision is the definition's at the last failure; another one un-parks.
-	Revision int64
+	Revision int64 `json:"revision,omitempty"`
 	// FailedOn are nodes where recent starts failed, each until a time.
-	FailedOn map[inventory.NodeID]time.Time
+	FailedOn map[inventory.NodeID]time.Time `json:"failed_on,omitempty"`
+	// Unplaceable says that people were told that there is no room.
+	Unplaceable bool `json:"unplaceable,omitempty"`
+	// Lost are the replicas of which people were told that they are lost, in
+	// order.
+	Lost []ReplicaID `json:"lost,omitempty"`
 }

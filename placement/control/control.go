@@ -1,0 +1,106 @@
+package control
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"llmgw.io/llmgw/placement"
+	"llmgw.io/llmgw/placement/reconciler"
+)
+
+// Config is what a Loop needs.
+type Config struct {
+	Catalog     Catalog     // required
+	Fleet       Fleet       // required
+	Dispatcher  Dispatcher  // required
+	Assignments Assignments // required
+	// Traffic nil means that no router says anything: nothing is idle.
+	Traffic Traffic
+	Events  Events
+	Placer  placement.Placer
+	// Holder is the name under which the lease is held. Required.
+	Holder string
+	// Logger nil is silent.
+	Logger *slog.Logger
+}
+
+// Loop is the control loop.
+type Loop struct {
+	cfg        Config
+	log        *slog.Logger
+	reconciler reconciler.Reconciler
+	wakes      chan struct{}
+	view       atomic.Pointer[reconciler.View]
+
+	mu      sync.Mutex
+	changed chan struct{}
+	leading bool
+	orders  []*order // oldest first
+}
+
+// New checks the configuration.
+func New(cfg Config) (*Loop, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Loop{
+		cfg: cfg, log: cfg.Logger, reconciler: reconciler.Reconciler{Placer: cfg.Placer},
+		wakes: make(chan struct{}, 1), changed: make(chan struct{}),
+	}
+	l.view.Store(&reconciler.View{At: now(), Catalog: cfg.Catalog.Index(), Fleet: cfg.Fleet.Snapshot()})
+	return l, nil
+}
+
+func (cfg Config) check() error {
+	var bad []error
+	missing := func(is bool, what string) {
+		if is {
+			bad = append(bad, errors.New("control: Config."+what))
+		}
+	}
+	missing(cfg.Catalog == nil, "Catalog is missing: give it what should be served")
+	missing(cfg.Fleet == nil, "Fleet is missing: give it the inventory")
+	missing(cfg.Dispatcher == nil, "Dispatcher is missing: give it what delivers to the agents")
+	missing(cfg.Assignments == nil, "Assignments is missing: give it where what was ordered is kept")
+	missing(cfg.Holder == "", "Holder is missing: give it a name that no other process of the cluster has")
+	return errors.Join(bad...)
+}
+
+// Wake makes the loop look again soon. It never blocks.
+func (l *Loop) Wake() {
+	select {
+	case l.wakes <- struct{}{}:
+	default:
+	}
+}
+
+// View is the newest look at the cluster; never nil, it never blocks. Before
+// this process has led for the first time it shows no replicas.
+func (l *Loop) View() *reconciler.View { return l.view.Load() }
+
+// Changed returns a channel that is closed when a newer View is there. Take it
+// before the view.
+func (l *Loop) Changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed
+}
+
+// publish makes v the newest view.
+func (l *Loop) publish(v *reconciler.View) {
+	l.view.Store(v)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// now is the wall clock to the microsecond: what any store keeps whole, so that
+// a time which was kept compares equal to itself.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

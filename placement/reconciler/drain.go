@@ -1,0 +1,179 @@
+package reconciler
+
+import (
+	"fmt"
+	"time"
+
+	"llmgw.io/llmgw/inventory"
+)
+
+// The times of leaving.
+const (
+	// DefaultDrainTimeout is how long a replica's requests may take to end.
+	DefaultDrainTimeout = 5 * time.Minute
+	// NodeDrainTimeout is how long a replica on a draining node waits for
+	// another one to be ready elsewhere.
+	NodeDrainTimeout = 30 * time.Minute
+	// routersSettle is how long routers have to hear that a replica drains
+	// before their word that it answers nothing counts.
+	routersSettle = time.Second
+	// listSettle is how old an order to stop must be before an agent's list
+	// without the shard counts as the answer to it.
+	listSettle = 10 * time.Second
+)
+
+// retire takes a replica out: by way of Drain when it may have requests, else
+// at once.
+func (s *step) retire(u *unit, why string) {
+	if u.ReadyAt.IsZero() {
+		u.enter(Stop, s.now, why)
+		return
+	}
+	u.enter(Drain, s.now, why)
+	limit := time.Duration(u.Profile.DrainTimeout)
+	if limit <= 0 {
+		limit = DefaultDrainTimeout
+	}
+	u.DrainBy = s.now.Add(limit)
+}
+
+// evacuate marks the replicas on nodes that people drain: each stays until
+// another one is ready elsewhere, or the node's time is over. A cordoned node
+// keeps what it has.
+func (s *step) evacuate(g *group) {
+	for _, u := range g.units {
+		if !u.live() {
+			continue
+		}
+		node, draining := s.drainingNode(u)
+		switch {
+		case !draining && !u.DrainBy.IsZero():
+			u.DrainBy = time.Time{}
+			u.change("Its node no longer drains.")
+		case draining && u.DrainBy.IsZero():
+			u.DrainBy = s.now.Add(NodeDrainTimeout)
+			u.leaving = true
+			u.change(fmt.Sprintf("Node %s drains.", node))
+		case draining && !s.now.Before(u.DrainBy):
+			u.enter(Stop, s.now, fmt.Sprintf("node %s drains and nothing took over in %s", node, NodeDrainTimeout))
+		case draining:
+			u.leaving = true
+		}
+		if u.leaving {
+			s.wake(u.DrainBy)
+		}
+	}
+}
+
+func (s *step) drainingNode(u *unit) (inventory.NodeID, bool) {
+	for _, sh := range u.Shards {
+		if n := s.w.Fleet.Node(sh.Spot.Node); n != nil && n.Settings.Wish == inventory.WishDraining {
+			return n.ID, true
+		}
+	}
+	return "", false
+}
+
+// handOver lets go of what only waits for others: replicas that leave, and lost
+// ones, once their own replacement is ready or the model has enough without
+// them. One that leaves and is not ready serves nobody, so it goes as soon as
+// its replacement is placed.
+func (s *step) handOver(g *group) {
+	ready := 0
+	for _, u := range g.running() {
+		if u.ready() {
+			ready++
+		}
+	}
+	enough := ready >= g.target.n
+	for _, u := range g.units {
+		if !u.live() || (!u.leaving && u.state != StateLost) {
+			continue
+		}
+		p := g.replacementOf(u.ID)
+		took := p != nil && (p.ready() || (u.leaving && !u.ready()))
+		if !took && !enough {
+			continue
+		}
+		s.letGo(g, u, p, took)
+	}
+}
+
+func (s *step) letGo(g *group, u *unit, p *unit, took bool) {
+	why := "the model has enough without it"
+	switch {
+	case g.entry == nil:
+		why = "the model was removed"
+	case took:
+		why = fmt.Sprintf("replica %s took over", p.ID)
+	}
+	if u.state == StateLost {
+		u.enter(Stop, s.now, "its node is lost and "+why)
+		return
+	}
+	s.retire(u, why)
+}
+
+// finish moves what is on its way out: from Drain to Stop when its requests have
+// ended, and out of the world when its shards are gone.
+func (s *step) finish(g *group) {
+	for _, u := range g.units {
+		if u.Phase == Drain && s.drained(u) {
+			u.enter(Stop, s.now, u.Why)
+		}
+		if u.Phase == Stop && !u.gone && s.stopped(u) {
+			u.gone = true
+			s.event(EventStopped, g, u, u.leadNode(), fmt.Sprintf("Replica %s has stopped: %s.", u.ID, u.Why))
+		}
+	}
+}
+
+// drained reports whether waiting for the replica's requests is over. What
+// routers have not said is not zero: while none speaks, only the time ends it.
+func (s *step) drained(u *unit) bool {
+	if u.state == StateFailed || u.state == StateStopped || !s.now.Before(u.DrainBy) {
+		return true
+	}
+	s.wake(u.DrainBy)
+	if s.w.Traffic.Since.IsZero() {
+		return false
+	}
+	settled := u.PhaseSince.Add(routersSettle)
+	if s.now.Before(settled) {
+		s.wake(settled)
+		return false
+	}
+	if s.w.Traffic.Replicas[u.ID].InFlight > 0 {
+		s.wake(s.now.Add(routersSettle))
+		return false
+	}
+	return true
+}
+
+// stopped reports whether no process of the replica is left, as far as can be
+// known: each shard has stopped or failed, is missing from the list of an agent
+// that had time to hear the order, or its node is lost or gone.
+func (s *step) stopped(u *unit) bool {
+	for i := range u.Shards {
+		if !s.shardGone(u, &u.Shards[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *step) shardGone(u *unit, sh *Shard) bool {
+	n := s.w.Fleet.Node(sh.Spot.Node)
+	if n == nil || n.Hearing == inventory.Lost {
+		return true
+	}
+	if st, listed := n.Shard(string(sh.ID)); listed {
+		return st.State == inventory.ShardStopped || st.State == inventory.ShardFailed
+	}
+	if n.Hearing != inventory.Heard || !n.ShardsKnown {
+		return false
+	}
+	settled := u.PhaseSince.Add(listSettle)
+	s.wake(settled)
+	return !s.now.Before(settled)
+}

@@ -1,0 +1,129 @@
+package reconciler
+
+import (
+	"fmt"
+	"slices"
+
+	"llmgw.io/llmgw/inventory"
+)
+
+// stateOrder is the order in which a shard's state decides the replica's.
+var stateOrder = []ReplicaState{
+	StateFailed, StateLost, StateDraining, StateStopped,
+	StatePending, StateFetching, StateStarting, StateReady,
+}
+
+// StateOf is the one word for a replica: the first that any shard is in, of
+// failed, lost, draining, stopped, pending, fetching, starting, ready.
+func StateOf(r *Replica, fleet *inventory.Snapshot) ReplicaState {
+	first := len(stateOrder) - 1
+	if len(r.Shards) == 0 {
+		return StatePending
+	}
+	for i := range r.Shards {
+		st := ReplicaState(ShardStateOf(r, &r.Shards[i], fleet).State)
+		if at := slices.Index(stateOrder, st); at >= 0 && at < first {
+			first = at
+		}
+	}
+	return stateOrder[first]
+}
+
+// ShardStateOf is what is known of one shard now; lost while its node is.
+//
+// A shard that its agent does not list is pending, however often it ran before:
+// its order stands, and an agent that gets it once more starts it once. What an
+// unreachable node last said is believed until the node is lost. A shard that
+// is on its way out is draining until it has stopped, whatever its engine still
+// does.
+func ShardStateOf(r *Replica, s *Shard, fleet *inventory.Snapshot) inventory.ShardStatus {
+	n := fleet.Node(s.Spot.Node)
+	if n == nil {
+		st := pendingStatus(r, s)
+		st.State, st.Error = inventory.ShardLost, fmt.Sprintf("Node %s is no longer known.", s.Spot.Node)
+		return st
+	}
+	st, known := n.Shard(string(s.ID))
+	if !known {
+		st = pendingStatus(r, s)
+	}
+	if n.Hearing == inventory.Lost {
+		st.State, st.Error = inventory.ShardLost, fmt.Sprintf("Node %s is lost.", n.ID)
+		return st
+	}
+	if r.Phase != Run && onTheWay(st.State) {
+		st.State = inventory.ShardDraining
+	}
+	return st
+}
+
+func pendingStatus(r *Replica, s *Shard) inventory.ShardStatus {
+	return inventory.ShardStatus{
+		ID: string(s.ID), Model: string(r.Model), Profile: r.Profile.Name,
+		State: inventory.ShardPending, Since: r.CreatedAt,
+	}
+}
+
+func onTheWay(st inventory.ShardState) bool {
+	switch st {
+	case inventory.ShardPending, inventory.ShardFetching, inventory.ShardStarting, inventory.ShardReady:
+		return true
+	case inventory.ShardDraining, inventory.ShardStopped, inventory.ShardFailed, inventory.ShardLost:
+	}
+	return false
+}
+
+// observe folds what the agents say into the units. There is no adopting: a
+// replica that was loaded from a store is there, and its shards are what their
+// agents say of them.
+func (s *step) observe(g *group) {
+	for _, u := range g.units {
+		u.state = StateOf(&u.Replica, s.w.Fleet)
+		if u.live() && u.state == StateReady && u.ReadyAt.IsZero() {
+			u.ReadyAt = s.now
+			u.change("It is ready.")
+			s.event(EventReady, g, u, u.leadNode(), fmt.Sprintf("Replica %s is ready on %s.", u.ID, u.leadNode()))
+		}
+	}
+	for _, u := range g.units {
+		u.away = u.live() && (u.state == StateLost || s.unsure(g, u))
+	}
+	s.noteLost(g)
+}
+
+// unsure reports whether the replica's node has not said yet what it runs,
+// while another replica was ordered in its place. It is neither counted nor
+// given up before the node has spoken.
+func (s *step) unsure(g *group, u *unit) bool {
+	if g.replacementOf(u.ID) == nil {
+		return false
+	}
+	for _, sh := range u.Shards {
+		n := s.w.Fleet.Node(sh.Spot.Node)
+		if n == nil || n.ShardsKnown {
+			continue
+		}
+		if _, said := n.Shard(string(sh.ID)); !said {
+			return true
+		}
+	}
+	return false
+}
+
+// replacementOf returns the live replica that was placed for another, or nil.
+func (g *group) replacementOf(id ReplicaID) *unit {
+	for _, p := range g.units {
+		if p.Replaces == id && p.live() {
+			return p
+		}
+	}
+	return nil
+}
+
+// leadNode is the node of rank 0.
+func (r *Replica) leadNode() inventory.NodeID {
+	if len(r.Shards) == 0 {
+		return ""
+	}
+	return r.Shards[0].Spot.Node
+}

@@ -1,0 +1,40 @@
+package reconciler
+
+import (
+	"fmt"
+	"slices"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+)
+
+// findOrphans tells once of each shard that an agent runs and no replica
+// explains. Nothing is ordered for it: it is missing from what its agent is told
+// to run, so the agent stops it.
+func (s *step) findOrphans() {
+	ours := make(map[string]bool, len(s.w.Replicas))
+	for i := range s.w.Replicas {
+		for _, sh := range s.w.Replicas[i].Shards {
+			ours[string(sh.ID)] = true
+		}
+	}
+	var found []ShardID
+	for _, n := range s.w.Fleet.Nodes() {
+		if n.Hearing != inventory.Heard {
+			continue
+		}
+		for _, st := range n.Shards {
+			if ours[st.ID] || st.State == inventory.ShardStopped || st.State == inventory.ShardFailed {
+				continue
+			}
+			id := ShardID(st.ID)
+			found = append(found, id)
+			if _, told := slices.BinarySearch(s.mem.Orphans, id); !told {
+				s.event(EventOrphan, &group{name: catalog.Name(st.Model)}, nil, n.ID,
+					fmt.Sprintf("Node %s runs shard %s, which was not ordered; it is told to stop it.", n.ID, id))
+			}
+		}
+	}
+	slices.Sort(found)
+	s.mem.Orphans = found
+}

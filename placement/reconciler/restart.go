@@ -1,0 +1,92 @@
+package reconciler
+
+import (
+	"fmt"
+	"slices"
+)
+
+// takeOrders notes what people ask for. Orders about what is not there are
+// taken and come to nothing.
+func (s *step) takeOrders() {
+	for _, o := range s.w.Orders {
+		if o.Retry != "" {
+			s.retry(o.Retry)
+		}
+		if o.Restart == "" || o.Mode == NoRestart {
+			continue
+		}
+		if u := s.unit(o.Restart); u != nil && u.live() && u.Restart != o.Mode {
+			u.Restart = o.Mode
+			u.change("A restart was asked for.")
+		}
+	}
+}
+
+func (s *step) unit(id ReplicaID) *unit {
+	for _, g := range s.groups {
+		for _, u := range g.units {
+			if u.ID == id {
+				return u
+			}
+		}
+	}
+	return nil
+}
+
+// restart lets the replicas of a model that are to be restarted go one after
+// the other, so that an order for all of them takes few down at once.
+func (s *step) restart(g *group) {
+	if u := g.nextReplace(); u != nil {
+		u.leaving = true
+	}
+	u := g.nextInPlace()
+	switch {
+	case u == nil:
+	case g.mem.Parked:
+		g.clamp("Replica %s is not restarted in place while the model is parked: it might not start again. Retry the model first.", u.ID)
+	default:
+		s.retire(u, "restarted in place, as asked")
+		u.Restart = InPlace
+	}
+}
+
+// nextReplace is the replica whose replacement is looked for or under way. The
+// one that has a replacement is finished before another begins.
+func (g *group) nextReplace() *unit {
+	var first *unit
+	for _, u := range g.units {
+		if !u.live() || u.Restart != Replace {
+			continue
+		}
+		if g.replacementOf(u.ID) != nil {
+			return u
+		}
+		if first == nil {
+			first = u
+		}
+	}
+	return first
+}
+
+// nextInPlace is the replica to stop now: the first in the queue, once the one
+// before it is gone and all others are ready.
+func (g *group) nextInPlace() *unit {
+	going := slices.ContainsFunc(g.units, func(u *unit) bool { return u.Phase != Run && u.Restart == InPlace })
+	if going {
+		return nil
+	}
+	i := slices.IndexFunc(g.units, func(u *unit) bool { return u.live() && !u.away && u.Restart == InPlace })
+	if i < 0 {
+		return nil
+	}
+	for _, o := range g.units {
+		if o != g.units[i] && o.live() && !o.ready() {
+			return nil
+		}
+	}
+	return g.units[i]
+}
+
+func (g *group) clamp(format string, args ...any) {
+	g.target.clamps = append(g.target.clamps, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,206 @@
+package reconciler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
+)
+
+// scale places what is missing and retires what is too many.
+func (s *step) scale(g *group) {
+	running := g.running()
+	switch missing := g.target.n - len(running); {
+	case missing > 0:
+		s.place(g, missing)
+	case missing < 0:
+		s.shrink(g, running, -missing)
+	}
+}
+
+// shrink retires the least valuable first: not ready before ready, stale before
+// fresh, then the fewest requests, then the newest.
+func (s *step) shrink(g *group, running []*unit, n int) {
+	running = slices.DeleteFunc(running, func(u *unit) bool { return !u.live() })
+	slices.SortFunc(running, func(a, b *unit) int {
+		return cmp.Or(
+			order(!a.ready(), !b.ready()),
+			order(g.stale(a), g.stale(b)),
+			cmp.Compare(s.w.Traffic.Replicas[a.ID].InFlight, s.w.Traffic.Replicas[b.ID].InFlight),
+			b.CreatedAt.Compare(a.CreatedAt),
+			cmp.Compare(b.ID.number(), a.ID.number()),
+		)
+	})
+	for _, u := range running[:min(n, len(running))] {
+		s.retire(u, s.surplus(g))
+	}
+}
+
+func (s *step) surplus(g *group) string {
+	switch {
+	case g.entry == nil:
+		return "the model was removed"
+	case g.target.n == 0 && g.entry.Model.OnDemand():
+		return "nobody asks for the model"
+	}
+	return fmt.Sprintf("%d replicas are wanted", g.target.n)
+}
+
+// order puts true before false.
+func order(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// stale reports whether the definition was edited since the replica was placed.
+// It is shown to people and decides only who goes first.
+func (g *group) stale(u *unit) bool {
+	if g.entry == nil || u.Fingerprint == "" {
+		return false
+	}
+	m := &g.entry.Model
+	for i := range m.Profiles {
+		if m.Profiles[i].Name == u.Profile.Name {
+			return catalog.Fingerprint(m, &m.Profiles[i]) != u.Fingerprint
+		}
+	}
+	return false
+}
+
+// place looks for room for what is missing, one replica after the other, each
+// on a fleet that holds those before it.
+func (s *step) place(g *group, missing int) {
+	for range s.allowed(g, missing) {
+		d, trace := s.choose(g)
+		g.trace = &trace
+		if !d.Placed {
+			s.refused(g)
+			return
+		}
+		s.add(g, d.Candidate)
+	}
+	if g.trace != nil {
+		g.mem.Unplaceable = false
+	}
+}
+
+// choose asks the placer, first without the nodes where the model failed of
+// late, and with them when nothing else fits.
+func (s *step) choose(g *group) (placement.Decision, placement.Trace) {
+	req := Request(&g.entry.Model)
+	if len(g.mem.FailedOn) > 0 {
+		req.Avoid = make(map[inventory.NodeID]string, len(g.mem.FailedOn))
+		for node := range g.mem.FailedOn {
+			req.Avoid[node] = "a start of this model failed here a short while ago"
+		}
+		if d, trace := s.placer.Choose(s.fleet, req, nil); d.Placed {
+			return d, trace
+		}
+		req.Avoid = nil
+	}
+	return s.placer.Choose(s.fleet, req, nil)
+}
+
+// Request is what Step asks of the placer for one more replica of a model: room
+// for any of the profiles that llmgw starts.
+func Request(m *catalog.Model) placement.Request {
+	var names []string
+	for i := range m.Profiles {
+		if m.Profiles[i].Managed() {
+			names = append(names, m.Profiles[i].Name)
+		}
+	}
+	if len(names) == len(m.Profiles) {
+		names = nil
+	}
+	return placement.Request{Model: m, Profiles: names}
+}
+
+// refused notes that there is no room. A model that is only short of
+// replacements serves as before, so it does not count as unplaceable.
+func (s *step) refused(g *group) {
+	serving := 0
+	for _, u := range g.units {
+		if u.live() && !u.away {
+			serving++
+		}
+		if u.live() && u.leaving {
+			g.clamp("%s", s.waiting(u))
+		}
+	}
+	g.refused = serving < g.target.n
+	if g.refused && !g.mem.Unplaceable {
+		s.event(EventUnplaceable, g, nil, "", fmt.Sprintf("Model %s is short of replicas and no node has room; ask explain-placement why.", g.name))
+	}
+	g.mem.Unplaceable = g.refused
+	s.breakUp(g)
+}
+
+func (s *step) waiting(u *unit) string {
+	if u.Restart == Replace {
+		return fmt.Sprintf("Replica %s waits for room for its replacement; restart it in place to use its own.", u.ID)
+	}
+	return fmt.Sprintf("Replica %s stays on its draining node, since nothing else fits, and is stopped at %s.",
+		u.ID, u.DrainBy.UTC().Format("15:04 UTC on 2 January"))
+}
+
+// add orders a replica on the room that was found.
+func (s *step) add(g *group, c placement.Candidate) {
+	m := &g.entry.Model
+	profile := profileOf(m, c.Profile)
+	u := &unit{isNew: true, state: StatePending, Replica: Replica{
+		ID: replicaID(g.name, s.next), Model: g.name, Source: m.Source, Files: m.Files,
+		Profile: profile, Adapters: m.Adapters, Fingerprint: catalog.Fingerprint(m, &profile),
+		CreatedAt: s.now, Phase: Run, PhaseSince: s.now, Replaces: g.inNeed(),
+	}}
+	s.next++
+	spots := make([]inventory.Allocation, len(c.Spots))
+	for rank, spot := range c.Spots {
+		id := shardID(u.ID, rank)
+		spots[rank] = spot.Allocation(string(g.name), string(u.ID), string(id))
+		u.Shards = append(u.Shards, Shard{ID: id, Rank: rank, Spot: spots[rank]})
+		u.versions = append(u.versions, spot.NodeVersion)
+	}
+	s.fleet = s.fleet.With(spots...)
+	u.why = fmt.Sprintf("%d replicas are wanted (%s).", g.target.n, g.target.why)
+	if u.Replaces != "" {
+		u.why = fmt.Sprintf("It replaces %s.", u.Replaces)
+	}
+	g.units = append(g.units, u)
+	s.event(EventPlaced, g, u, u.leadNode(), fmt.Sprintf("Replica %s is placed on %s as %s.", u.ID, u.leadNode(), profile.Name))
+}
+
+func profileOf(m *catalog.Model, name string) catalog.Profile {
+	i := slices.IndexFunc(m.Profiles, func(p catalog.Profile) bool { return p.Name == name })
+	if i < 0 {
+		panic("reconciler: the placer chose the profile " + strconv.Quote(name) + ", which the model does not have")
+	}
+	return m.Profiles[i]
+}
+
+// inNeed is the first replica that waits for a replacement and has none: the
+// lost ones before those that leave.
+func (g *group) inNeed() ReplicaID {
+	var leaving ReplicaID
+	for _, u := range g.units {
+		if !u.live() || g.replacementOf(u.ID) != nil {
+			continue
+		}
+		if u.away {
+			return u.ID
+		}
+		if u.leaving && leaving == "" {
+			leaving = u.ID
+		}
+	}
+	return leaving
+}
