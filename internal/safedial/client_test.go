@@ -309,6 +309,9 @@ func TestRequestsAreFixed(t *testing.T) {
 	if !errors.Is(err, ErrURL) {
 		t.Errorf("another Host header: want %v, got %v", ErrURL, err)
 	}
+	if client(t, s.cfg).Transport.(*transport).base.Proxy != nil {
+		t.Error("a proxy would connect for us to what we refuse")
+	}
 	if got, err := fetch(client(t, s.cfg), s.url("a.example", "/")); err != nil || got != "" {
 		t.Errorf("compression was asked for: %q, %v", got, err)
 	}

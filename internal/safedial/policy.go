@@ -30,7 +30,8 @@ type Config struct {
 	Own []netip.AddrPort
 	// Deny is asked about each address that is otherwise allowed, for what changes
 	// while we run, such as the nodes' management addresses. It may be called from
-	// many goroutines at once and must not block. Nil: nothing more is denied.
+	// many goroutines at once and must not block. Connections that are open are
+	// not asked about again. Nil: nothing more is denied.
 	Deny func(netip.AddrPort) bool
 
 	// MaxRedirects is how many redirects are followed. Zero: 3. Negative: none.
