@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -142,8 +143,12 @@ func plain(raw json.RawMessage) string {
 
 // Translate gives the error that a client is sent for an engine's error with the given status, and whether another
 // replica might do better. The engine's own words stay, because they tell the client what to change; those about our
-// side of it (a wrong engine key, a path that the engine lacks) are replaced.
+// side of it (a wrong engine key, a path that the engine lacks) are replaced. With status 200, as for an error within a
+// stream, the error's own code stands for the status where it is one.
 func (e EngineError) Translate(status int) (out Error, retry bool) {
+	if code, err := strconv.Atoi(e.Code); err == nil && status == 200 {
+		status = code
+	}
 	out = Error{Message: e.Message, Param: e.Param}
 	switch {
 	case status == 400 || status == 413 || status == 422 || clientsFault(e.Message):

@@ -81,6 +81,10 @@ func TestReadEngineErrors(t *testing.T) {
 			t.Errorf("%s becomes %s (retry %v), want %s (%v)", c.name, out.Type, retry, c.out, c.retry)
 		}
 	}
+	inStream := openai.EngineError{Message: "too long", Type: "exceed_context_size_error", Code: "400"}
+	if out, retry := inStream.Translate(200); out.Type != openai.InvalidRequest || retry || out.Code != "context_length_exceeded" {
+		t.Errorf("an error with code 400 within a stream becomes %+v (retry %v)", out, retry)
+	}
 	for _, body := range []string{"", "<html>", `{}`, `{"error":null}`, `{"error":{}}`, `{"choices":[]}`, `{"message":"m"}`, `[1]`, `{"detail":null}`} {
 		if got, ok := openai.ReadError([]byte(body)); ok {
 			t.Errorf("%q is read as the error %+v", body, got)

@@ -7,7 +7,7 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	// KindOther has fields, but no data: decoders drop it.
+	// KindOther has no data: fields that decoders drop, or nothing but an empty line.
 	KindOther Kind = iota
 	// KindComment has comments only; engines send them to keep a connection alive.
 	KindComment
@@ -19,7 +19,7 @@ const (
 
 // Event is one event of a stream.
 type Event struct {
-	// Raw is the event's bytes as they came, with the empty line that ends it, and with empty lines before it.
+	// Raw is the event's bytes as they came, with the empty line that ends it.
 	Raw []byte
 	// Kind says what the event is.
 	Kind Kind

@@ -41,6 +41,10 @@ const (
 	FieldSlotID
 	FieldIDSlot
 	FieldCachePrompt
+	FieldBootstrapHost
+	FieldBootstrapPort
+	FieldBootstrapRoom
+	FieldVLLMXArgs
 
 	fieldCount
 )
@@ -51,6 +55,7 @@ var fieldNames = [fieldCount]string{
 	"input", "tools", "response_format", "encoding_format",
 	"priority", "lora_path", "lora", "kv_transfer_params", "cache_salt", "prompt_embeds", "mm_processor_kwargs", "chat_template",
 	"chat_template_kwargs", "api_base", "base_url", "extra_body", "n_discard", "slot_id", "id_slot", "cache_prompt",
+	"bootstrap_host", "bootstrap_port", "bootstrap_room", "vllm_xargs",
 }
 
 // String gives the member's name.

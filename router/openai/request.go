@@ -4,18 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // ErrRequest is what every error about a request's body is, for errors.Is.
 var ErrRequest = errors.New("openai: the request body cannot be served")
 
-// RequestError says what is wrong with a body, as a sentence for the person who sent it.
+// RequestError says what is wrong with a body, in words for the person who sent it.
 type RequestError struct {
 	// Param is the member that is wrong, in OpenAI's sense; empty when the JSON itself is.
 	Param string
 	// Offset is the byte at which it was found, counted from 0; -1 when the trouble has no place.
 	Offset int
-	// Problem is the sentence, without the offset and without a full stop.
+	// Problem is what is wrong and what to do, without the offset, as it stands within a sentence.
 	Problem string
 }
 
@@ -30,9 +31,10 @@ func (e *RequestError) Error() string {
 // Is makes every RequestError an ErrRequest.
 func (e *RequestError) Is(target error) bool { return target == ErrRequest }
 
-// Answer gives the error in the form that clients are sent.
+// Answer gives the error in the form that clients are sent: a sentence.
 func (e *RequestError) Answer() Error {
-	return Error{Type: InvalidRequest, Message: e.Error(), Param: e.Param}
+	message := e.Error()
+	return Error{Type: InvalidRequest, Message: strings.ToUpper(message[:1]) + message[1:], Param: e.Param}
 }
 
 // Limits bound a request. The zero value stands for the defaults.

@@ -39,7 +39,7 @@ func refusal(t *testing.T, err error) string {
 	if !ok || !errors.Is(err, openai.ErrRequest) || e.Answer().Type != openai.InvalidRequest {
 		t.Errorf("error is %#v, want a RequestError", err)
 	}
-	text := strings.ToUpper(e.Error()[:1]) + e.Error()[1:]
+	text := e.Answer().Message
 	if e.Param != "" {
 		text = e.Param + ": " + text
 	}
@@ -79,8 +79,8 @@ func describeRequest(r *openai.Request) string {
 	if s := r.Present() & openai.Steering; s != 0 {
 		fmt.Fprintf(&b, "steering: %s\n", s)
 	}
-	if err := r.Require(openai.Chat); r.Messages == 0 {
-		fmt.Fprintf(&b, "chat: %s\n", strings.ToUpper(err.Error()[:1])+err.Error()[1:])
+	if e, ok := errors.AsType[*openai.RequestError](r.Require(openai.Chat)); ok && r.Messages == 0 {
+		fmt.Fprintf(&b, "chat: %s\n", e.Answer().Message)
 	}
 	return b.String()
 }
@@ -169,7 +169,7 @@ func decode(t testing.TB, b []byte) map[string]any {
 
 // edited applies the edits to a decoded body: the oracle for Rewrite.
 func edited(m map[string]any, e openai.Edits) map[string]any {
-	for f := openai.FieldModel; f <= openai.FieldCachePrompt; f++ {
+	for f := openai.FieldModel; f <= openai.FieldVLLMXArgs; f++ {
 		if e.Strip.Has(f) && (f != openai.FieldModel || e.Model == "") && (f != openai.FieldStreamOptions || !e.IncludeUsage) {
 			delete(m, f.String())
 		}

@@ -151,7 +151,8 @@ func (s *Stream) more() bool {
 	return true
 }
 
-// advance reads whole lines of v and gives the length of the event that they end, or 0.
+// advance reads whole lines of v and gives the length of the event that they end, or 0. An empty line without an event
+// before it ends an empty event: it may be there to keep the connection alive, and must not be kept back.
 func (s *Stream) advance(v []byte) int {
 	for {
 		end, next := s.endOfLine(v)
@@ -160,11 +161,10 @@ func (s *Stream) advance(v []byte) int {
 		}
 		from := s.lineStart(v)
 		s.pos, s.scan = next, next
-		if end > from {
-			s.block.line(v[from:end], from)
-		} else if s.block.lines > 0 {
+		if end <= from {
 			return next
 		}
+		s.block.line(v[from:end], from)
 	}
 }
 
@@ -182,7 +182,7 @@ func (s *Stream) lineStart(v []byte) int {
 //
 // A CR at the end of the view may be half of a CRLF. It is waited for, but not at the empty line of a stream that
 // ends its lines with lone CRs: there the event is whole, and its reader must not wait for the next. Should an LF
-// follow all the same, it counts as an empty line before the next event, however the bytes were cut.
+// follow all the same, it counts as an empty line of its own, however the bytes were cut.
 func (s *Stream) endOfLine(v []byte) (end, next int) {
 	end = s.search(v)
 	if end == len(v) {

@@ -182,7 +182,7 @@ func TestEventData(t *testing.T) {
 		"data\n\n":                             "",
 		"data: a\ndata:b\r\nid: 3\r\ndata\n\n": "a\nb\n",
 		"dat: a\ndatab: c\ndata:x:y\n\n":       "x:y",
-		"\n\n: c\ndata: after\n\n":             "after",
+		": c\ndata: after\n\n":                 "after",
 	}
 	for in, want := range cases {
 		var s openai.Stream
@@ -207,6 +207,18 @@ func TestStreamDoesNotWait(t *testing.T) {
 			if _, ok := s.Next(); ok {
 				t.Errorf("line end %q: event %d comes twice", eol, i)
 			}
+		}
+	}
+}
+
+// Empty lines keep a connection alive; they are passed on and never gathered.
+func TestStreamPassesEmptyLines(t *testing.T) {
+	t.Parallel()
+	s := openai.Stream{MaxEvent: 8}
+	for i := range 20 {
+		s.Feed([]byte("\r\n"))
+		if ev, ok := s.Next(); !ok || string(ev.Raw) != "\r\n" || ev.Kind != openai.KindOther {
+			t.Fatalf("empty line %d gives %+v (%v)", i, ev, ok)
 		}
 	}
 }

@@ -30,6 +30,18 @@ func TestLoading(t *testing.T) {
 	})
 }
 
+func TestListensLate(t *testing.T) {
+	inWorld(t, simengine.Config{Temper: simengine.Temper{StartupDuration: 30 * second, ListenLate: true}}, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(t.Context(), 29*time.Second)
+		defer cancel()
+		if r := w.do(ctx, http.MethodGet, "/health", ""); !errors.Is(r.err, context.DeadlineExceeded) {
+			t.Errorf("an engine that has not loaded answers %+v", r)
+		}
+		time.Sleep(time.Second)
+		w.get("/health").want(t, 200)
+	})
+}
+
 func TestKeyIsNeededEverywhereButForHealth(t *testing.T) {
 	inWorld(t, simengine.Config{APIKey: "secret"}, func(t *testing.T, w *world) {
 		w.get("/health").want(t, 200)

@@ -3,6 +3,7 @@ package simengine
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -61,7 +62,7 @@ func (p *flagParser) register(c *Config) {
 	for _, name := range [...]string{"tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "gpu-memory-utilization", "kv-cache-memory-bytes", "kv-cache-dtype", "dtype", "quantization", "max-loras", "max-lora-rank", "tool-call-parser", "load-format", "disable-access-log-for-endpoints"} {
 		p.Func(name, "taken and ignored (`value`)", func(string) error { return nil })
 	}
-	for _, name := range [...]string{"enable-lora", "enable-auto-tool-choice", "enable-prompt-tokens-details", "enable-request-id-headers", "enforce-eager"} {
+	for _, name := range [...]string{"enable-lora", "enable-auto-tool-choice", "enable-prompt-tokens-details", "enable-request-id-headers", "enforce-eager", "enable-kvcache"} {
 		p.Bool(name, false, "taken and ignored")
 	}
 }
@@ -71,6 +72,7 @@ func (p *flagParser) temper(t *Temper) {
 		p.DurationVar((*time.Duration)(d), name, time.Duration(*d), usage)
 	}
 	span(&t.StartupDuration, "startup-duration", "`time` it takes to load")
+	p.BoolVar(&t.ListenLate, "listen-late", t.ListenLate, "let nobody connect until it has loaded")
 	p.IntVar(&t.StartExit, "start-exit-code", t.StartExit, "end with this `code` instead of becoming ready")
 	p.StringVar(&t.StartError, "start-error", t.StartError, "`text` to say then")
 	span(&t.TimeToFirstToken, "time-to-first-token", "`time` before the first token")
@@ -81,14 +83,27 @@ func (p *flagParser) temper(t *Temper) {
 	p.IntVar(&t.MaxModelLen, "max-model-len", t.MaxModelLen, "`tokens` of prompt and answer together (0: 4096)")
 	p.IntVar(&t.BlockSize, "block-size", t.BlockSize, "`tokens` in a block of the prefix cache (0: 16)")
 	p.IntVar(&t.KVBlocks, "num-gpu-blocks-override", t.KVBlocks, "`blocks` of cache (0: 4096)")
+	p.IntVar(&t.KVBlocks, "kv-cache-size", t.KVBlocks, "the same as --num-gpu-blocks-override (`blocks`)")
 	p.BoolFunc("enable-prefix-caching", "keep prompts for later requests (on unless =false)", func(s string) error {
 		t.NoPrefixCache = s == "false"
 		return nil
 	})
 	p.BoolVar(&t.NoPrefixCache, "no-enable-prefix-caching", t.NoPrefixCache, "keep no prompts")
+	p.Func("mode", "echo is the only `mode`; --say gives another answer", func(s string) error {
+		if s != "echo" {
+			return errors.New("it must be echo; use --say WORD for answers that do not depend on the prompt")
+		}
+		return nil
+	})
 	p.StringVar(&t.Say, "say", t.Say, "`word` to answer with, instead of the prompt")
 	p.IntVar(&t.OutputTokens, "output-tokens", t.OutputTokens, "`number` of such words (0: 16)")
 	p.IntVar(&t.EmbeddingSize, "embedding-size", t.EmbeddingSize, "`length` of an embedding (0: 64)")
+	p.failures(t)
+	p.StringVar((*string)(&t.Shutdown), "shutdown", string(t.Shutdown), "`way` to stop: abort, drain or hang")
+	span(&t.ShutdownTimeout, "shutdown-timeout", "longest `time` of a drain (0: no limit)")
+}
+
+func (p *flagParser) failures(t *Temper) {
 	p.IntVar(&t.FailureRate, "failure-injection-rate", t.FailureRate, "`percentage` of requests that fail")
 	var kinds []string
 	p.Func("failure-types", "`ways` to fail, separated by commas: rate_limit, server_error, invalid_api_key, context_length, invalid_request, model_not_found, hang, cut, error_in_stream, die", func(s string) error {
@@ -103,8 +118,6 @@ func (p *flagParser) temper(t *Temper) {
 	})
 	p.IntVar(&t.FailAfter, "fail-after", t.FailAfter, "`tokens` before a failure in the middle of an answer")
 	p.IntVar(&t.DieExit, "die-exit-code", t.DieExit, "`code` with which it dies")
-	p.StringVar((*string)(&t.Shutdown), "shutdown", string(t.Shutdown), "`way` to stop: abort, drain or hang")
-	span(&t.ShutdownTimeout, "shutdown-timeout", "longest `time` of a drain (0: no limit)")
 }
 
 // names reads names separated by commas, and adds to those given before.

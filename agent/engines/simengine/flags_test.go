@@ -34,6 +34,7 @@ func TestParseFlags(t *testing.T) {
 		"--model /w/x --served-model-name a,b --served-model-name=c --host ::1 --port 0": with(func(c *simengine.Config) {
 			c.Models, c.Root, c.Addr = []string{"a", "b", "c"}, "/w/x", "[::1]:0"
 		}),
+		"--model m --mode echo --enable-kvcache --kv-cache-size 9 --listen-late":                   with(func(c *simengine.Config) { c.Temper = simengine.Temper{KVBlocks: 9, ListenLate: true} }),
 		"--model m --tensor-parallel-size 4 --enable-lora --lora-modules x=/p --lora-modules y=/q": with(func(c *simengine.Config) { c.Adapters = []string{"x", "y"} }),
 		"--model m --time-to-first-token 5ms --max-num-seqs 9 --failure-injection-rate 5 --failure-types hang,cut --enable-prefix-caching=false --shutdown hang": with(func(c *simengine.Config) {
 			c.Temper = simengine.Temper{
@@ -68,6 +69,7 @@ func TestParseFlagsRefuses(t *testing.T) {
 		"--model m --failure-types what":       "no way to fail",
 		"--model m --failure-injection-rate x": "failure-injection-rate",
 		"--model m --shutdown slowly":          "must be abort, drain or hang",
+		"--model m --mode random":              "use --say",
 		"--model m --api-key secret":           "api-key",
 		"--model m --api-key-file /dev/null":   "holds no API key",
 		"--model m --config " + bad:            "says",

@@ -28,11 +28,14 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("simengine: %s (exit code %d)", e.Reason, e.Code)
 }
 
-// Run serves until the engine has ended. The end of ctx counts as the first order to stop; further ones are calls of
+// Run serves until the engine has ended. It closes idle connections after 5 seconds, as engines do. The end of ctx counts as the first order to stop; further ones are calls of
 // Stop. It returns nil when the engine ended in order, else an *ExitError, or why it could not listen.
 func (e *Engine) Run(ctx context.Context) error {
 	if t := e.Temper(); t.StartExit != 0 {
 		return e.refuseToStart(ctx, t)
+	}
+	if e.Temper().ListenLate && !pause(ctx, time.Until(e.readyAt)) {
+		return nil
 	}
 	l := e.cfg.Listener
 	if l == nil {

@@ -69,6 +69,9 @@ const (
 type Temper struct {
 	// StartupDuration is how long it loads.
 	StartupDuration Duration `json:"startup_duration"`
+	// ListenLate lets nobody connect until it has loaded, as vLLM does; else it answers 503 until then, as llama-server
+	// does.
+	ListenLate bool `json:"listen_late"`
 	// StartExit makes it end with this code instead of becoming ready, saying StartError; 0 lets it start.
 	StartExit  int    `json:"start_exit"`
 	StartError string `json:"start_error"`
