@@ -2,6 +2,7 @@ package view
 
 import (
 	"net/url"
+	"slices"
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/placement/reconciler"
@@ -89,7 +90,7 @@ func candidatesOf(entries []catalog.Entry) map[catalog.Name]catalog.Name {
 // ModelOf builds one model, but for CanaryOf, which only the listing knows.
 func ModelOf(w World, e *catalog.Entry) ModelView {
 	m := &e.Model
-	h := w.View.Health[m.Name]
+	h := healthOf(w, m)
 	v := ModelView{
 		Name: string(m.Name), Canary: m.Canary, Eval: m.Eval, Description: m.Description, Aliases: texts(m.Aliases),
 		Source: m.Source, DesiredReplicas: h.Desired, ReadyReplicas: h.Ready, TotalReplicas: h.Total,
@@ -112,6 +113,17 @@ func ModelOf(w World, e *catalog.Entry) ModelView {
 	v.MeasuredGB = use.replicaGB()
 	v.Warnings = warningsOf(m, use)
 	return v
+}
+
+// healthOf is how a model does; one that the loop has not come round to yet
+// wants what its definition says.
+func healthOf(w World, m *catalog.Model) reconciler.ModelHealth {
+	h, ok := w.View.Health[m.Name]
+	if !ok && slices.ContainsFunc(m.Profiles, func(p catalog.Profile) bool { return p.Managed() }) {
+		h.Why = reconciler.WhyMin
+		h.Desired, _ = m.Bounds()
+	}
+	return h
 }
 
 // addStatics counts replicas that others run: they are always all wanted.

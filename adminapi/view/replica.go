@@ -1,7 +1,9 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -50,7 +52,7 @@ type Fetch struct {
 }
 
 // ReplicasOf builds the replicas of one model, or of all when the name is
-// empty, ordered by id; replicas that others run follow.
+// empty, those that others run too, ordered by id.
 func ReplicasOf(w World, model catalog.Name) []Replica {
 	replaced := map[reconciler.ReplicaID]bool{}
 	for i := range w.View.Replicas {
@@ -71,7 +73,9 @@ func ReplicasOf(w World, model catalog.Name) []Replica {
 		}
 		out = append(out, v)
 	}
-	return append(out, staticReplicas(w, model)...)
+	out = append(out, staticReplicas(w, model)...)
+	slices.SortStableFunc(out, func(a, b Replica) int { return cmp.Compare(a.ID, b.ID) })
+	return out
 }
 
 // ReplicaOf builds one replica, but for the progress of its restart, which only

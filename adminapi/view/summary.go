@@ -102,7 +102,7 @@ func (c *ModelCounts) add(w World, e *catalog.Entry) {
 		c.External++
 		return
 	}
-	h := w.View.Health[e.Model.Name]
+	h := healthOf(w, &e.Model)
 	ready, desired := h.Ready, h.Desired
 	for _, s := range w.staticsOf(e.Model.Name) {
 		desired++

@@ -21,7 +21,7 @@ type Signals struct {
 
 // TargetOf builds the target of one model.
 func TargetOf(w World, e *catalog.Entry) Target {
-	h := w.View.Health[e.Model.Name]
+	h := healthOf(w, &e.Model)
 	t := w.View.Traffic.Models[e.Model.Name]
 	v := Target{
 		Model: string(e.Model.Name), Desired: h.Desired, Why: string(h.Why), Clamps: listed(h.Clamps),

@@ -1,0 +1,95 @@
+package adminapi
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// API is the management surface, an http.Handler.
+type API struct {
+	cfg     Config
+	parts   map[part]bool
+	records Requests // nil where the usage's owner cannot find single ones
+	doc     []byte
+	cross   *http.CrossOriginProtection
+	root    chi.Router
+	routes  chi.Router
+}
+
+// New checks the configuration and builds every route.
+func New(cfg Config) (*API, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	doc, err := Document(cfg.Version)
+	if err != nil {
+		return nil, err
+	}
+	a := &API{cfg: cfg, doc: doc, cross: http.NewCrossOriginProtection()}
+	a.records, _ = cfg.Usage.(Requests)
+	a.parts = a.wired()
+	a.routes = a.mux()
+	a.root = chi.NewRouter()
+	a.root.Get("/healthz", a.healthz)
+	a.root.Get("/readyz", a.readyz)
+	a.root.Mount(Base, a.routes)
+	a.root.NotFound(a.guard(a.notFound))
+	a.root.MethodNotAllowed(a.guard(a.notFound))
+	return a, nil
+}
+
+// ServeHTTP serves everything under Base, and the probes /healthz and /readyz.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.root.ServeHTTP(w, r) }
+
+// Mount puts everything under Base into another program's router, without the
+// probes, which are that program's own.
+func (a *API) Mount(r chi.Router) { r.Mount(Base, a.routes) }
+
+// mux makes the router from the table.
+func (a *API) mux() chi.Router {
+	m := chi.NewRouter()
+	rows := table()
+	for i := range rows {
+		m.Method(rows[i].method, rows[i].pattern, a.guard(a.serve(&rows[i])))
+	}
+	m.NotFound(a.guard(a.notFound))
+	m.MethodNotAllowed(a.guard(a.wrongMethod))
+	return m
+}
+
+// serve makes the handler of one row: who is it, may they, is the part there,
+// then the row's own.
+func (a *API) serve(row *route) handler {
+	return func(w http.ResponseWriter, r *http.Request, id string) error {
+		who, err := a.cfg.Auth.Authenticate(r)
+		if err != nil {
+			return err
+		}
+		if !who.Has(row.scope) {
+			return lacksScope(who, row)
+		}
+		if err := a.require(row.needs); err != nil {
+			return err
+		}
+		c := &call{api: a, route: row, w: w, r: r, who: who, id: id, now: time.Now()}
+		return row.endpoint.serve(a, c)
+	}
+}
+
+func (a *API) notFound(_ http.ResponseWriter, r *http.Request, _ string) error {
+	return missing("there is no route %s %s; GET %s/openapi.json lists them", r.Method, clip(r.URL.Path), Base)
+}
+
+// wrongMethod says which methods a path has.
+func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request, _ string) error {
+	path := chi.RouteContext(r.Context()).RoutePath
+	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		if a.routes.Match(chi.NewRouteContext(), m, path) {
+			w.Header().Add("Allow", m)
+		}
+	}
+	return refuse(http.StatusMethodNotAllowed, codeInvalid, "%s is not possible here; the Allow header says what is", r.Method)
+}

@@ -1,0 +1,174 @@
+package adminapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"llmgw.io/llmgw/adminapi/auth"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/reconciler"
+	"llmgw.io/llmgw/storage"
+)
+
+var (
+	// ErrUnsupported says that an agent lacks the feature that was asked for.
+	ErrUnsupported = errors.New("adminapi: the agent lacks the feature")
+	// ErrAgentFailed says that an agent refused or failed.
+	ErrAgentFailed = errors.New("adminapi: the agent failed")
+)
+
+// code is a word of the closed list that clients can rely on.
+type code string
+
+const (
+	codeInvalid         code = "invalid"
+	codeUnknownField    code = "unknown_field"
+	codeTooLarge        code = "too_large"
+	codeUnauthenticated code = "unauthenticated"
+	codeForbidden       code = "forbidden"
+	codeNotFound        code = "not_found"
+	codeExists          code = "exists"
+	codeReadOnly        code = "read_only"
+	codeConflict        code = "conflict"
+	codeStale           code = "stale"
+	codeNotWired        code = "not_wired"
+	codeUnsupported     code = "unsupported"
+	codeAgentFailed     code = "agent_failed"
+	codeTimeout         code = "timeout"
+	codeRateLimited     code = "rate_limited"
+	codeInternal        code = "internal"
+)
+
+// refusal is an answer that is not the one that was asked for.
+type refusal struct {
+	status int
+	code   code
+	text   string
+	// header is set on the answer. Nil: nothing more.
+	header http.Header
+}
+
+func (r *refusal) Error() string { return r.text }
+
+// refuse makes a refusal with a sentence.
+func refuse(status int, c code, format string, args ...any) *refusal {
+	return &refusal{status: status, code: c, text: fmt.Sprintf(format, args...)}
+}
+
+// invalid refuses what was asked because it is wrong.
+func invalid(format string, args ...any) *refusal {
+	return refuse(http.StatusBadRequest, codeInvalid, format, args...)
+}
+
+// missing says that there is no such thing.
+func missing(format string, args ...any) *refusal {
+	return refuse(http.StatusNotFound, codeNotFound, format, args...)
+}
+
+// outcome is what an error of another room means to a caller.
+type outcome struct {
+	is     error
+	status int
+	code   code
+	// text replaces the error's own words. Empty: those are shown.
+	text string
+}
+
+// outcomes is the one table from errors to statuses. The first that matches
+// counts; what matches none is our own fault.
+func outcomes() []outcome {
+	return []outcome{
+		{is: catalog.ErrNotFound, status: http.StatusNotFound, code: codeNotFound},
+		{is: catalog.ErrExists, status: http.StatusConflict, code: codeExists},
+		{is: catalog.ErrReadOnly, status: http.StatusConflict, code: codeReadOnly},
+		{is: catalog.ErrStale, status: http.StatusPreconditionFailed, code: codeStale},
+		{is: catalog.ErrInUse, status: http.StatusConflict, code: codeConflict},
+		{is: catalog.ErrNoStore, status: http.StatusNotImplemented, code: codeNotWired,
+			text: "this control plane has no store, so a model added or changed here would not survive a restart"},
+		{is: inventory.ErrNotFound, status: http.StatusNotFound, code: codeNotFound},
+		{is: inventory.ErrState, status: http.StatusConflict, code: codeConflict},
+		{is: inventory.ErrStale, status: http.StatusConflict, code: codeConflict, text: "the node has changed meanwhile; look at it and ask again"},
+		{is: reconciler.ErrNoModel, status: http.StatusNotFound, code: codeNotFound},
+		{is: reconciler.ErrNoReplica, status: http.StatusNotFound, code: codeNotFound},
+		{is: storage.ErrNotFound, status: http.StatusNotFound, code: codeNotFound},
+		{is: storage.ErrExists, status: http.StatusConflict, code: codeExists},
+		{is: storage.ErrUsed, status: http.StatusConflict, code: codeConflict},
+		{is: storage.ErrExpired, status: http.StatusConflict, code: codeConflict},
+		{is: ErrUnsupported, status: http.StatusConflict, code: codeUnsupported},
+		{is: ErrAgentFailed, status: http.StatusBadGateway, code: codeAgentFailed},
+		{is: auth.ErrMissing, status: http.StatusUnauthorized, code: codeUnauthenticated,
+			text: "this needs an admin token; send one as \"Authorization: Bearer llmgw-adm-…\""},
+		{is: auth.ErrRefused, status: http.StatusUnauthorized, code: codeUnauthenticated,
+			text: "the admin token is not valid: it is unknown, revoked or expired; ask an owner for another one"},
+		{is: context.DeadlineExceeded, status: http.StatusGatewayTimeout, code: codeTimeout, text: "there was no answer in time; ask again"},
+	}
+}
+
+// judge turns any error into what the caller is told. ours is true for what
+// matches nothing: its own words stay in the log.
+func judge(err error, id string) (r *refusal, ours bool) {
+	if errors.As(err, &r) {
+		return r, false
+	}
+	if cs := catalog.Complaints(err); len(cs) > 0 {
+		return complaints(cs), false
+	}
+	var t *auth.ThrottledError
+	if errors.As(err, &t) {
+		return throttled(t), false
+	}
+	for _, o := range outcomes() {
+		if !errors.Is(err, o.is) {
+			continue
+		}
+		text := o.text
+		if text == "" {
+			text = plain(err)
+		}
+		r := refuse(o.status, o.code, "%s", text)
+		if o.status == http.StatusUnauthorized {
+			r.header = http.Header{"Www-Authenticate": {`Bearer realm="llmgw"`}}
+		}
+		return r, false
+	}
+	return refuse(http.StatusInternalServerError, codeInternal, "something went wrong inside the control plane; its log says what under the id %s", id), true
+}
+
+// complaints shows everything that is wrong with a definition at once. One that
+// only collides with others is well formed, and a conflict.
+func complaints(cs []*catalog.InvalidError) *refusal {
+	texts, status, c := make([]string, len(cs)), http.StatusConflict, codeExists
+	for i, e := range cs {
+		texts[i] = fmt.Sprintf("%s: %s", e.Field, e.Problem)
+		if !e.Conflict {
+			status, c = http.StatusBadRequest, codeInvalid
+		}
+	}
+	return refuse(status, c, "model %q: %s", cs[0].Model, strings.Join(texts, "; "))
+}
+
+func throttled(t *auth.ThrottledError) *refusal {
+	wait := strconv.Itoa(int(math.Ceil(t.RetryAfter.Seconds())))
+	r := refuse(http.StatusTooManyRequests, codeRateLimited, "too many failed credentials came from this address; try again in %s seconds", wait)
+	r.header = http.Header{"Retry-After": {wait}}
+	return r
+}
+
+// roomPrefix is how errors of our packages begin; people need not know rooms.
+var roomPrefix = regexp.MustCompile(`(^|: )(catalog|inventory|placement|reconciler|control|storage|memstore|bunstore|hub|adminapi|auth): `)
+
+// plain is an error in words for people.
+func plain(err error) string {
+	text := err.Error()
+	for roomPrefix.MatchString(text) {
+		text = roomPrefix.ReplaceAllString(text, "$1")
+	}
+	return text
+}
