@@ -1,8 +1,6 @@
 package storage
 
-import (
-	"time"
-)
+import "time"
 
 // AuditEvent is one change, with who made it.
 type AuditEvent struct {
@@ -17,9 +15,13 @@ type AuditEvent struct {
 	Before, After string
 	RequestID     string
 	Reason        string
-	// Hash is SHA-256 over the previous event's hash and this one's content.
+	// Hash is SHA-256 over the previous event's hash and this one's content, in
+	// hex; see [AuditEvent.Follow].
 	Hash string
 }
+
+// AuditLimit is how many events a listing returns that names no limit.
+const AuditLimit = 500
 
 // AuditQuery narrows a listing. The zero value asks for the newest 500.
 type AuditQuery struct {

@@ -23,4 +23,19 @@ var (
 	ErrTampered = errors.New("storage: the audit chain is broken")
 	// ErrAuthor refuses a write that does not say who makes it.
 	ErrAuthor = errors.New("storage: a write needs an author with a principal")
+	// ErrInvalid refuses a row that lacks what makes it one.
+	ErrInvalid = errors.New("storage: the row is not complete")
+	// ErrFull says that there is no space left where the store lives. Nothing
+	// was written, and the store goes on by itself once there is space.
+	ErrFull = errors.New("storage: there is no space left")
+	// ErrReadOnly says that the store's files may not be written.
+	ErrReadOnly = errors.New("storage: the store cannot be written")
+	// ErrCorrupt says that what was kept cannot be read any more.
+	ErrCorrupt = errors.New("storage: the store is damaged")
+	// ErrUnavailable says that the store does not answer as it should.
+	ErrUnavailable = errors.New("storage: the store is not available")
+	// ErrInUse says that another process has the store's file open.
+	ErrInUse = errors.New("storage: another process has the store open")
+	// ErrNewer refuses a store that a newer version has written.
+	ErrNewer = errors.New("storage: the store was written by a newer version")
 )

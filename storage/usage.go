@@ -1,6 +1,9 @@
 package storage
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Request is the record of one client request: what was asked, who asked, what
 // it cost. It never holds a prompt or an answer.
@@ -66,6 +69,32 @@ func (r *Request) Failed() bool {
 	return r.Outcome != OutcomeOK && r.Outcome != OutcomeCancelled
 }
 
+// Billed is the model that a request is summed under: the one that answered,
+// else the one that was asked for.
+func (r *Request) Billed() string {
+	if r.ServedModel != "" {
+		return r.ServedModel
+	}
+	return r.Model
+}
+
+// Kept returns the request as stores keep it: in UTC, under a project, and in
+// text that every database can hold. now stands in for a missing time.
+func (r *Request) Kept(now time.Time) Request {
+	c := *r
+	if c.At.IsZero() {
+		c.At = now
+	}
+	c.At = c.At.UTC().Round(0)
+	for _, s := range []*string{&c.ID, &c.KeyID, &c.UserID, &c.ProjectID, &c.Model, &c.ServedModel, &c.Replica, &c.Endpoint, &c.EndUser} {
+		*s = CleanText(*s)
+	}
+	if c.ProjectID == "" {
+		c.ProjectID = DefaultProject
+	}
+	return c
+}
+
 // Level is what usage is summed by.
 type Level string
 
@@ -82,16 +111,23 @@ const (
 // Levels lists every level, as messages show them.
 var Levels = []Level{ByOrg, ByTeam, ByProject, ByUser, ByKey, ByModel}
 
+// Valid reports whether l is one of the levels.
+func (l Level) Valid() bool { return slices.Contains(Levels, l) }
+
 // UsageQuery asks for sums.
 type UsageQuery struct {
-	By    Level
+	By Level
+	// Since leaves out requests before it. Zero: none.
 	Since time.Time
 }
 
 // UsageSum is one scope's use.
 type UsageSum struct {
-	Scope            Level
-	ID, Name         string
+	Scope Level
+	// ID is empty for requests that belong to no scope of this level, so that
+	// sums stay whole.
+	ID, Name string
+	// Keys is how many client keys were used.
 	Keys             int
 	Requests         int64
 	PromptTokens     int64

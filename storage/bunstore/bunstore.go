@@ -1,0 +1,125 @@
+package bunstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/uptrace/bun"
+
+	"llmgw.io/llmgw/storage"
+)
+
+var _ storage.Store = (*Store)(nil)
+
+// Config says where a Store lives.
+type Config struct {
+	// DSN is the path of the database's file, plain or as "sqlite:///path".
+	// Required. The file is made when it is missing; its folder is not.
+	DSN string
+	// Readers is how many reads run at once. Default 4.
+	Readers int
+	// KeepSchema leaves the schema as it is: for the command that migrates.
+	// Without it Open brings the schema up to date, and a store that is behind
+	// answers ErrUnavailable to whatever needs what it lacks.
+	KeepSchema bool
+	// Logger nil is silent.
+	Logger *slog.Logger
+}
+
+// Store keeps everything in a SQL database.
+type Store struct {
+	dialect dialect
+	// write connections come from rw, which has one where the database allows
+	// no more; ro has the readers'.
+	rw, ro *bun.DB
+	lock   *fileLock
+	log    *slog.Logger
+
+	// mu is held for reading by every call, so that Close waits for them.
+	mu     sync.RWMutex
+	closed bool
+	// ailing remembers that the last write failed for a reason of the machine,
+	// so that Ping tries a real one.
+	ailing atomic.Bool
+}
+
+// Open opens a store and, unless the configuration says otherwise, brings its
+// schema up to date. Errors match ErrInUse when another process has it open and
+// ErrNewer when a newer version has written it.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	path, err := parseDSN(cfg.DSN)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Readers <= 0 {
+		cfg.Readers = 4
+	}
+	s := &Store{dialect: sqliteDialect(path), log: cfg.Logger}
+	if s.lock, err = lockFile(path); err != nil {
+		return nil, err
+	}
+	if s.rw, s.ro, err = openSQLite(path, cfg.Readers); err != nil {
+		return nil, errors.Join(err, s.lock.release())
+	}
+	if err := s.prepare(ctx, !cfg.KeepSchema); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// prepare makes a store that was just opened fit for use.
+func (s *Store) prepare(ctx context.Context, migrate bool) error {
+	if err := s.checkSchema(ctx); err != nil || !migrate {
+		return err
+	}
+	if err := s.Migrate(ctx); err != nil {
+		return err
+	}
+	return s.endStaleLease(ctx)
+}
+
+// Kind is a word for people: "sqlite".
+func (s *Store) Kind() string { return s.dialect.kind }
+
+// Ping answers nil when the store can be read and written. It takes the right
+// to write and gives it back; after a write that failed for want of space or
+// permission it writes a row, so that it does not answer nil too early.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.read(ctx, func(db bun.IDB) error { return selectOne(ctx, db) }); err != nil {
+		return err
+	}
+	return s.write(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if !s.ailing.Load() {
+			return selectOne(ctx, tx)
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE counters SET value = value WHERE name = ?`, counterRevision)
+		return err
+	})
+}
+
+func selectOne(ctx context.Context, db bun.IDB) error {
+	var one int
+	return db.QueryRowContext(ctx, `SELECT 1`).Scan(&one)
+}
+
+// Close waits for running calls, releases the file and lets another process
+// have it. Every later call answers ErrClosed.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return storage.ErrClosed
+	}
+	s.closed = true
+	if err := errors.Join(s.ro.Close(), s.rw.Close(), s.lock.release()); err != nil {
+		return fmt.Errorf("close the store: %w: %v", storage.ErrUnavailable, err)
+	}
+	return nil
+}

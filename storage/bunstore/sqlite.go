@@ -1,0 +1,107 @@
+package bunstore
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"llmgw.io/llmgw/storage"
+)
+
+// busyTimeout is how long a connection waits for another process that reads or
+// writes the file, a backup for one.
+const busyTimeout = 5000 // milliseconds
+
+func sqliteDialect(path string) dialect {
+	return dialect{
+		kind:       "sqlite",
+		place:      path,
+		migrations: "migrations/sqlite",
+		classify:   func(err error) (error, string, bool) { return classifySQLite(path, err) },
+	}
+}
+
+// openSQLite opens one connection that writes and some that read. With one
+// writer nobody waits in SQLite's own busy loop, which is neither fair nor
+// ended by a context.
+func openSQLite(path string, readers int) (rw, ro *bun.DB, err error) {
+	if err := makeFile(path); err != nil {
+		return nil, nil, err
+	}
+	w, err := sql.Open("sqlite", sqliteDSN(path, true))
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %s: %w: %v", path, storage.ErrUnavailable, err)
+	}
+	w.SetMaxOpenConns(1)
+	w.SetConnMaxIdleTime(0)
+	r, err := sql.Open("sqlite", sqliteDSN(path, false))
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open %s: %w: %v", path, storage.ErrUnavailable, err), w.Close())
+	}
+	r.SetMaxOpenConns(readers)
+	r.SetMaxIdleConns(readers)
+	return bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New()), nil
+}
+
+// makeFile makes the database's file, readable by its owner only: it holds the
+// authority's key. SQLite gives the files beside it the same mode.
+func makeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the folder %s does not exist; make it, or name another file for the store: %w", filepath.Dir(path), storage.ErrUnavailable)
+	}
+	if err != nil {
+		return fmt.Errorf("open the store's file: %w: %v", storage.ErrUnavailable, err)
+	}
+	return f.Close()
+}
+
+func sqliteDSN(path string, write bool) string {
+	p := filepath.ToSlash(path)
+	if p[0] != '/' {
+		p = "/" + p // a drive's letter
+	}
+	q := url.Values{"_pragma": {
+		"busy_timeout(" + strconv.Itoa(busyTimeout) + ")",
+		"journal_mode(WAL)",
+		// Acknowledged is on the disk: money and audit share this connection,
+		// and one rule for all is a rule that holds.
+		"synchronous(FULL)",
+		"foreign_keys(1)",
+		"journal_size_limit(67108864)",
+	}}
+	if write {
+		q.Set("_txlock", "immediate")
+	} else {
+		q.Add("_pragma", "query_only(1)")
+	}
+	return "file://" + (&url.URL{Path: p}).EscapedPath() + "?" + q.Encode()
+}
+
+func classifySQLite(path string, err error) (error, string, bool) {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return nil, "", false
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return storage.ErrFull, fmt.Sprintf("the disk that holds %s is full; free some space there, and the store goes on by itself", path), true
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return storage.ErrReadOnly, fmt.Sprintf("%s may not be written; look at its owner and at how its file system is mounted", path), true
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return storage.ErrCorrupt, fmt.Sprintf("%s is damaged; stop the control plane and bring back a backup", path), true
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return storage.ErrUnavailable, fmt.Sprintf("another program keeps %s locked; end it", path), true
+	}
+	return storage.ErrUnavailable, fmt.Sprintf("%s answers: %v", path, e), true
+}
