@@ -1,6 +1,10 @@
 package placement
 
-import "llmgw.io/llmgw/inventory"
+import (
+	"strconv"
+
+	"llmgw.io/llmgw/inventory"
+)
 
 // Candidate is room for one replica: one spot per shard, the leading one first.
 type Candidate struct {
@@ -26,6 +30,16 @@ func (s Spot) Allocation(model, replica, shard string) inventory.Allocation {
 		Shard: shard, Replica: replica, Model: model, Node: s.Node,
 		Devices: s.Devices, MemoryMB: s.MemoryMB, Cores: s.Cores, DiskMB: s.DiskMB,
 	}
+}
+
+// Allocations are what the candidate occupies once it is given to a replica:
+// one per spot, whose shards are named by rank.
+func (c Candidate) Allocations(model, replica string) []inventory.Allocation {
+	out := make([]inventory.Allocation, len(c.Spots))
+	for rank, s := range c.Spots {
+		out[rank] = s.Allocation(model, replica, replica+"."+strconv.Itoa(rank))
+	}
+	return out
 }
 
 // Decision is the answer to a Request. Not placing is not an error: Placed is

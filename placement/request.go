@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"slices"
+
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 )
@@ -14,4 +16,17 @@ type Request struct {
 	// Avoid are nodes that must not be used, with the reason to show
 	// ("a start failed here"). Nil: none.
 	Avoid map[inventory.NodeID]string
+}
+
+// profiles are the profiles to try, in order: those that others serve are none
+// of ours.
+func (r Request) profiles() []*catalog.Profile {
+	var out []*catalog.Profile
+	for i := range r.Model.Profiles {
+		p := &r.Model.Profiles[i]
+		if p.Managed() && (r.Profiles == nil || slices.Contains(r.Profiles, p.Name)) {
+			out = append(out, p)
+		}
+	}
+	return out
 }

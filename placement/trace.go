@@ -1,6 +1,13 @@
 package placement
 
-import "llmgw.io/llmgw/inventory"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"llmgw.io/llmgw/inventory"
+)
 
 // Trace is what Choose looked at and why it chose. It is filled by the code
 // that decides, so it cannot tell another story: for each profile that was
@@ -20,7 +27,8 @@ type ProfileTrace struct {
 	// Counts is how many nodes each reason ruled out.
 	Counts map[Reason]int
 	// Lines are single refusals, ordered by node, at most MaxLines; Omitted is
-	// how many more there were.
+	// how many more there were. Nodes that were only outscored have no line:
+	// Best tells of them.
 	Lines   []Rejection
 	Omitted int
 	// Best are the best scores, best first, at most MaxBest.
@@ -49,4 +57,43 @@ type Score struct {
 	Node  inventory.NodeID
 	Total float64
 	Parts map[string]float64
+}
+
+// String is one line: "looked at 3: chosen 1, not_ready 1, class 1".
+func (t ProfileTrace) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "looked at %d: chosen %d", t.Looked, t.Chosen)
+	for _, r := range t.Ordered() {
+		fmt.Fprintf(&b, ", %s %d", r, t.Counts[r])
+	}
+	return b.String()
+}
+
+// Ordered lists the reasons that were counted: the built-in ones in the order
+// of the list, then an embedder's own by name.
+func (t ProfileTrace) Ordered() []Reason {
+	var out []Reason
+	for _, r := range reasons {
+		if t.Counts[r.reason] > 0 {
+			out = append(out, r.reason)
+		}
+	}
+	for _, r := range slices.Sorted(maps.Keys(t.Counts)) {
+		if strings.HasPrefix(string(r), customPrefix) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// reject counts a node that was not used, and keeps a line while there is room.
+func (t *ProfileTrace) reject(q *query, n *inventory.Node, r refusal) {
+	t.Counts[r.reason]++
+	if len(t.Lines) == MaxLines {
+		t.Omitted++
+		return
+	}
+	t.Lines = append(t.Lines, Rejection{
+		Node: n.ID, Reason: r.reason, Text: r.sentence(q, n), Need: r.need, Have: r.have, Unit: r.unit,
+	})
 }
