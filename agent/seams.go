@@ -44,6 +44,13 @@ type Health interface {
 	Use(ctx context.Context, e protocol.Endpoint) (running, waiting int, err error)
 }
 
+// Progress is an optional ability of an Engine that counts what it generates. It
+// is what tells an engine that is busy from one that hangs.
+type Progress interface {
+	// Generated is how many tokens the engine has generated since it started.
+	Generated(ctx context.Context, e protocol.Endpoint) (int64, error)
+}
+
 // Control is the control plane as the agent sees it. Methods block until they
 // are answered or ctx ends. Refusals are *protocol.Error.
 type Control interface {

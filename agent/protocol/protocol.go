@@ -50,6 +50,9 @@ const (
 	CodeNotLeader = "not_leader"
 	CodeLimited   = "rate_limited"
 	CodeInternal  = "internal"
+	// CodeNotReady says that the control plane has just started, or lost its
+	// lead, and does not know yet what is desired. Ask again.
+	CodeNotReady = "not_ready"
 )
 
 // Error is the sentence.

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	logName = "engine.log"
+	// logBytes is when a log is cut; logFiles how many there are, the one that
+	// is written included.
+	logBytes = 20 << 20
+	logFiles = 3
+	// lastBytes and lastCount bound what is reported of a log at a failure.
+	lastBytes = 64 << 10
+	lastCount = 40
+	lineBytes = 1 << 10
+)
+
+func (s *shard) logPath() string { return filepath.Join(s.dir(), logName) }
+
+func isLog(name string) bool { return name == logName || strings.HasPrefix(name, logName+".") }
+
+// rotate makes room in a log that has more than limit bytes. The engine keeps
+// its file open and knows nothing of this, so the log is copied away and cut in
+// place; lines written between the two are lost, and nothing else is.
+func rotate(path string, limit int64) {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() <= limit {
+		return
+	}
+	for n := logFiles - 1; n > 1; n-- {
+		_ = os.Rename(numbered(path, n-1), numbered(path, n))
+	}
+	if err := copyFile(path, numbered(path, 1)); err != nil && !diskFull(err) {
+		return
+	}
+	// A full disk needs the room more than the log needs its past.
+	_ = os.Truncate(path, 0)
+}
+
+func numbered(path string, n int) string { return path + "." + string(rune('0'+n)) }
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		_ = out.Close()
+		_ = os.Remove(to)
+		return err
+	}
+	return out.Close()
+}
+
+// lastLines are the last lines of a log, for a failure's report.
+func lastLines(path string) []string {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() > lastBytes {
+		_, _ = f.Seek(-lastBytes, io.SeekEnd)
+	}
+	data, _ := io.ReadAll(io.LimitReader(f, lastBytes))
+	var out []string
+	for line := range bytes.SplitSeq(bytes.TrimSpace(data), []byte("\n")) {
+		if line = bytes.TrimRight(line, "\r"); len(line) > 0 {
+			out = append(out, strings.ToValidUTF8(string(line[:min(len(line), lineBytes)]), "?"))
+		}
+	}
+	return out[max(0, len(out)-lastCount):]
+}

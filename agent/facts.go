@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/inventory"
+)
+
+// factsBox keeps the newest facts and what of them was sent.
+type factsBox struct {
+	// probing lets one question at a time reach the Prober.
+	probing sync.Mutex
+	// first is closed once there are facts.
+	first chan struct{}
+	// poll has room for one: a poll in flight should be given up for one with
+	// facts. look has too: facts should be found again.
+	poll, look chan struct{}
+
+	mu     sync.Mutex
+	facts  *inventory.Facts
+	hash   string
+	sent   string
+	sentAt time.Time
+	wanted bool
+}
+
+func newFactsBox() *factsBox {
+	return &factsBox{first: make(chan struct{}), poll: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+}
+
+// diskStep is how far free space may move before it is a fact that changed;
+// else every log line would make new facts.
+const diskStep = 1024
+
+// put takes facts and asks for a poll when they are others than were sent.
+func (b *factsBox) put(f inventory.Facts) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if old := b.facts; old != nil {
+		if moved := f.DiskFreeMB - old.DiskFreeMB; moved > -diskStep && moved < diskStep && (f.DiskFreeMB == 0) == (old.DiskFreeMB == 0) {
+			f.DiskFreeMB = old.DiskFreeMB
+		}
+	} else {
+		defer close(b.first)
+	}
+	b.facts, b.hash = &f, protocol.Hash(f)
+	if b.hash != b.sent {
+		notify(b.poll)
+	}
+}
+
+// want asks for facts with the next poll, at once.
+func (b *factsBox) want() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.wanted = true
+	notify(b.poll)
+}
+
+// due gives the facts to send with a poll, or nil, and their hash. The hash is
+// empty before there are any.
+func (b *factsBox) due(every time.Duration, now time.Time) (*inventory.Facts, string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.facts == nil || b.hash == b.sent && !b.wanted && now.Sub(b.sentAt) < every {
+		return nil, b.hash
+	}
+	return b.facts, b.hash
+}
+
+// took notes that facts with this hash have arrived.
+func (b *factsBox) took(hash string, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent, b.sentAt, b.wanted = hash, now, false
+}
+
+// current are the newest facts; zero before there are any.
+func (b *factsBox) current() (inventory.Facts, string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.facts == nil {
+		return inventory.Facts{}, ""
+	}
+	return *b.facts, b.hash
+}
+
+func (a *Agent) factsLoop(ctx context.Context) {
+	t := time.NewTicker(a.cfg.Times.Facts)
+	defer t.Stop()
+	for {
+		f := a.probe(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		a.facts.put(f)
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		case <-a.facts.look:
+		}
+	}
+}
+
+// probe asks the Prober and the engines, and adds what the agent itself knows.
+func (a *Agent) probe(ctx context.Context) inventory.Facts {
+	a.facts.probing.Lock()
+	defer a.facts.probing.Unlock()
+	f := a.cfg.Prober.Facts(ctx)
+	f.AgentVersion, f.Features, f.EngineAccess = a.cfg.Version, protocol.Features, a.cfg.EngineAccess
+	if a.cfg.MgmtAddr != "" {
+		f.MgmtAddr = a.cfg.MgmtAddr
+	}
+	if len(a.cfg.Labels) > 0 {
+		labels := maps.Clone(a.cfg.Labels)
+		for k, v := range f.Labels {
+			if _, ours := labels[k]; !ours {
+				labels[k] = v
+			}
+		}
+		f.Labels = labels
+	}
+	if f.Engines == nil {
+		f.Engines = []inventory.Engine{}
+		for _, e := range a.cfg.Engines {
+			f.Engines = append(f.Engines, e.Installed(ctx)...)
+		}
+	}
+	return f
+}
+
+// sample measures, never at once with probe.
+func (a *Agent) sample(ctx context.Context) inventory.Sample {
+	a.facts.probing.Lock()
+	defer a.facts.probing.Unlock()
+	return a.cfg.Prober.Sample(ctx)
+}
+
+// mgmtAddr is this machine's address for routers. It waits for the first facts
+// where the configuration does not say.
+func (a *Agent) mgmtAddr(ctx context.Context) string {
+	if a.cfg.MgmtAddr != "" {
+		return a.cfg.MgmtAddr
+	}
+	select {
+	case <-ctx.Done():
+	case <-a.facts.first:
+	}
+	if f, _ := a.facts.current(); f.MgmtAddr != "" {
+		return f.MgmtAddr
+	}
+	return "127.0.0.1"
+}

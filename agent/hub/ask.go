@@ -1,0 +1,203 @@
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/inventory"
+)
+
+// ask is a question to one agent, until it is answered.
+type ask struct {
+	id       string
+	node     inventory.NodeID
+	kind     protocol.AskKind
+	args     json.RawMessage
+	deadline time.Time
+
+	// begun is closed when the answer begins, or it is known that none comes.
+	begun chan struct{}
+	once  sync.Once
+	err   error
+	// in is where the answer is read from, out where it is written to.
+	in  *io.PipeReader
+	out *io.PipeWriter
+}
+
+func (a *ask) wire() protocol.Ask {
+	return protocol.Ask{ID: a.id, Kind: a.kind, Deadline: a.deadline, Args: a.args}
+}
+
+// begin says that the answer begins. It reports false when that was said before.
+func (a *ask) begin(err error) (first bool) {
+	a.once.Do(func() {
+		first, a.err = true, err
+		close(a.begun)
+	})
+	return first
+}
+
+// fail ends the answer, whether it has begun or not.
+func (a *ask) fail(err error) {
+	a.begin(err)
+	_ = a.out.CloseWithError(err)
+}
+
+// Logs asks a node's agent for a log and returns its stream, which the caller
+// closes. It is cleaned of control characters and bounded in time and bytes.
+// Errors match ErrNoNode, ErrAway, ErrBusy, ErrRefused or ErrTimeout; while it
+// is read, they match ErrAway when the agent or the node goes away.
+func (h *Hub) Logs(ctx context.Context, node inventory.NodeID, args protocol.LogsArgs) (io.ReadCloser, error) {
+	data, err := json.Marshal(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.canAsk(node, protocol.AskLogs); err != nil {
+		return nil, err
+	}
+	a := &ask{
+		id: rand.Text(), node: node, kind: protocol.AskLogs, args: data,
+		deadline: time.Now().Add(h.cfg.Limits.LogTime), begun: make(chan struct{}),
+	}
+	if d, ok := ctx.Deadline(); ok && d.Before(a.deadline) {
+		a.deadline = d
+	}
+	a.in, a.out = io.Pipe()
+	if err := h.put(a); err != nil {
+		return nil, err
+	}
+	if err := h.await(ctx, a); err != nil {
+		h.forget(a)
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { a.fail(ctx.Err()) })
+	return &logStream{r: io.LimitReader(a.in, h.cfg.Limits.LogBytes), close: func() {
+		stop()
+		h.forget(a)
+		_ = a.in.CloseWithError(errReaderGone)
+	}}, nil
+}
+
+var errReaderGone = errors.New("hub: nobody reads the answer any more")
+
+// canAsk says at once what would otherwise be found out by waiting.
+func (h *Hub) canAsk(node inventory.NodeID, kind protocol.AskKind) error {
+	n := h.cfg.Registry.Snapshot().Node(node)
+	switch {
+	case n == nil:
+		return fmt.Errorf("%w: %s", ErrNoNode, node)
+	case !h.Connected(node):
+		return fmt.Errorf("%w: %s; look whether its machine and its agent run", ErrAway, node)
+	case !slices.Contains(n.Facts.Features, string(kind)):
+		return fmt.Errorf("%w: the agent of %s is too old to be asked for %s; upgrade it", ErrRefused, node, kind)
+	}
+	return nil
+}
+
+func (h *Hub) put(a *ask) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.sessions[a.node]
+	if s == nil {
+		return fmt.Errorf("%w: %s; look whether its machine and its agent run", ErrAway, a.node)
+	}
+	waiting := 0
+	for _, other := range h.asks {
+		if other.node == a.node {
+			waiting++
+		}
+	}
+	if waiting >= h.cfg.Limits.Asks {
+		return fmt.Errorf("%w: %s; close a log that is followed, or wait", ErrBusy, a.node)
+	}
+	h.asks[a.id] = a
+	s.queue = append(s.queue, a)
+	s.rouse()
+	return nil
+}
+
+func (h *Hub) await(ctx context.Context, a *ask) error {
+	late := time.NewTimer(h.cfg.Limits.AskWait)
+	defer late.Stop()
+	select {
+	case <-a.begun:
+		return a.err
+	case <-late.C:
+		return fmt.Errorf("%w: %s took more than %s", ErrTimeout, a.node, h.cfg.Limits.AskWait)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (h *Hub) forget(a *ask) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.asks, a.id)
+	if s := h.sessions[a.node]; s != nil {
+		s.queue = slices.DeleteFunc(s.queue, func(q *ask) bool { return q == a })
+	}
+}
+
+// Answer takes an agent's answer; stream is nil unless it is one. It blocks
+// while the stream is read. An answer to what nobody asks is refused.
+func (h *Hub) Answer(ctx context.Context, node inventory.NodeID, ans protocol.Answer, stream io.Reader) error {
+	h.mu.Lock()
+	a := h.asks[ans.ID]
+	h.mu.Unlock()
+	if a == nil || a.node != node {
+		return refuse(protocol.CodeInvalid, "nobody waits for this answer; it was asked for too long ago")
+	}
+	if !ans.OK {
+		a.fail(fmt.Errorf("%w: %s: %s", ErrRefused, node, text(ans.Error, maxText)))
+		return nil
+	}
+	if !a.begin(nil) {
+		return refuse(protocol.CodeInvalid, "this question was answered before")
+	}
+	if stream == nil {
+		return a.out.Close()
+	}
+	stop := context.AfterFunc(ctx, func() { _ = a.out.CloseWithError(fmt.Errorf("%w: %s went away", ErrAway, node)) })
+	defer stop()
+	_, err := io.Copy(a.out, stream)
+	if errors.Is(err, errReaderGone) {
+		return nil
+	}
+	if err != nil {
+		a.fail(fmt.Errorf("%w: %s went away while it answered", ErrAway, node))
+		return err
+	}
+	return a.out.Close()
+}
+
+// logStream takes control characters out of what an agent sends: it ends up in
+// somebody's terminal.
+type logStream struct {
+	r     io.Reader
+	close func()
+}
+
+// Read is io.Reader's.
+func (l *logStream) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	for i, c := range p[:n] {
+		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+			p[i] = ' '
+		}
+	}
+	return n, err
+}
+
+// Close tells the agent to stop.
+func (l *logStream) Close() error {
+	l.close()
+	return nil
+}

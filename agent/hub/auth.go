@@ -1,0 +1,91 @@
+package hub
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/internal/pki"
+	"llmgw.io/llmgw/inventory"
+)
+
+// known lets in nodes with a certificate that is good now, not revoked, and
+// within their rate; and ends the exchange when the node is removed meanwhile.
+func (h *Hub) known(serve func(http.ResponseWriter, *http.Request, caller)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, err := h.identify(r, 0)
+		if err != nil {
+			h.write(w, c, nil, err)
+			return
+		}
+		s := h.session(c.node)
+		if !s.limit.Allow() {
+			h.write(w, c, nil, refuse(protocol.CodeLimited, "this node asks too often; wait a moment"))
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		rc := http.NewResponseController(w)
+		stop := context.AfterFunc(s.cut, func() {
+			cancel()
+			_ = rc.SetReadDeadline(time.Now()) // a body that is being read ends too
+		})
+		defer stop()
+		serve(w, r.WithContext(ctx), c)
+	}
+}
+
+// identify says which node calls. Grace takes certificates that ended up to so
+// long ago, for the route that renews them.
+func (h *Hub) identify(r *http.Request, grace time.Duration) (caller, error) {
+	c := caller{peer: peerOf(r)}
+	var chain []*x509.Certificate
+	if r.TLS != nil {
+		chain = r.TLS.PeerCertificates
+	}
+	if len(chain) == 0 {
+		return c, refuse(protocol.CodeForbidden, "a certificate of this cluster is needed; join with a token first")
+	}
+	p, err := h.trust.VerifyPeer(chain, time.Now(), grace)
+	switch {
+	case errors.Is(err, pki.ErrExpired):
+		return c, refuse(protocol.CodeExpired, "the node's certificate has ended; renew it, or join again with a new token, and check the machine's clock")
+	case err != nil:
+		return c, refuse(protocol.CodeForbidden, "the certificate is none of this cluster's; join with a token of this cluster")
+	case p.Kind != pki.KindNode:
+		return c, refuse(protocol.CodeForbidden, "only nodes call here")
+	}
+	c.node = inventory.NodeID(p.ID)
+	return c, h.checkRevoked(r.Context(), c.node, pki.IssuedAt(chain[0]))
+}
+
+// checkRevoked refuses what is revoked. Before the list was read once, nobody
+// is let in: an empty list would let in everybody.
+func (h *Hub) checkRevoked(ctx context.Context, node inventory.NodeID, issued time.Time) error {
+	at, loaded := h.list.at(node)
+	if !loaded {
+		if err := h.recheck(ctx); err != nil {
+			h.log.Warn("revocations cannot be read; agents wait", "err", err)
+			return refuse(protocol.CodeNotReady, "the control plane cannot reach its store; go on and ask again")
+		}
+		at, _ = h.list.at(node)
+	}
+	if pki.Revoked(issued, at) {
+		return revokedError(node)
+	}
+	return nil
+}
+
+// peerOf is the address a request comes from. Headers that claim another are
+// not read.
+func peerOf(r *http.Request) netip.Addr {
+	ap, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return ap.Addr().Unmap()
+}

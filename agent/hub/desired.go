@@ -1,0 +1,95 @@
+package hub
+
+import (
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/reconciler"
+)
+
+// Spans of a profile that names none.
+const (
+	startTimeout = 10 * time.Minute
+	drainTimeout = 5 * time.Minute
+)
+
+// desiredShard writes one shard of a replica the way its agent reads it.
+func desiredShard(r *reconciler.Replica, s reconciler.Shard, fleet *inventory.Snapshot, key func(string) string) protocol.DesiredShard {
+	p := &r.Profile
+	d := protocol.DesiredShard{
+		Shard: string(s.ID), Replica: string(r.ID), Model: r.Model, Profile: p.Name,
+		Want: wantOf(r.Phase), Rank: s.Rank, Of: max(1, len(r.Shards)),
+		Devices: slices.Clone(s.Spot.Devices), MemoryMB: s.Spot.MemoryMB, Cores: s.Spot.Cores,
+		Engine: p.Engine, Build: p.Build, Args: slices.Clone(p.Args), Env: maps.Clone(p.Env),
+		Context: p.Context, Slots: p.Slots,
+		TensorParallel: p.TensorParallel, PipelineParallel: max(1, p.PipelineParallel), DataParallel: max(1, p.DataParallel),
+		Source: r.Source, EngineKey: key(string(r.ID)),
+		StartTimeout: orSpan(time.Duration(p.StartTimeout), startTimeout),
+		DrainTimeout: orSpan(time.Duration(p.DrainTimeout), drainTimeout),
+	}
+	if d.TensorParallel == 0 {
+		d.TensorParallel = 1
+		if p.GPU != nil {
+			d.TensorParallel = max(1, p.GPU.Count)
+		}
+	}
+	for _, f := range r.Files {
+		d.Files = append(d.Files, protocol.DesiredFile{Path: f.Path, SHA256: f.SHA256, Bytes: f.Bytes, From: []string{sourceOf(r.Source, f.Path)}})
+	}
+	for _, a := range r.Adapters {
+		d.Adapters = append(d.Adapters, protocol.DesiredFile{Name: string(a.Name), Path: path.Base(a.Source), From: []string{a.Source}})
+	}
+	if n := fleet.Node(s.Spot.Node); n != nil && d.Build == "" {
+		d.Build = n.Settings.EngineBuilds[string(p.Engine)]
+	}
+	if s.Rank > 0 {
+		d.LeaderAddr = leaderAddr(r, fleet)
+	}
+	return d
+}
+
+func wantOf(p reconciler.Phase) protocol.ShardWant {
+	switch p {
+	case reconciler.Drain:
+		return protocol.WantDrain
+	case reconciler.Stop:
+		return protocol.WantStop
+	}
+	return protocol.WantRun
+}
+
+// leaderAddr is where rank 0 runs. Empty: its node has not said.
+func leaderAddr(r *reconciler.Replica, fleet *inventory.Snapshot) string {
+	for _, s := range r.Shards {
+		if s.Rank != 0 {
+			continue
+		}
+		if n := fleet.Node(s.Spot.Node); n != nil {
+			return n.Facts.MgmtAddr
+		}
+	}
+	return ""
+}
+
+// sourceOf is the URL of one of a model's files: the source itself, or what
+// stands beside it.
+func sourceOf(source, name string) string {
+	u, err := url.Parse(source)
+	if err != nil || name == "" || path.Base(u.Path) == path.Base(name) {
+		return source
+	}
+	u.Path, u.RawPath, u.Fragment = path.Join(path.Dir(u.Path), name), "", ""
+	return u.String()
+}
+
+func orSpan(d, otherwise time.Duration) time.Duration {
+	if d == 0 {
+		return otherwise
+	}
+	return d
+}

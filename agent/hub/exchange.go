@@ -1,0 +1,160 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/inventory"
+)
+
+// loopback stands for an agent in this process.
+var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// Beat takes a beat of an agent that is known to be the node's: over the wire
+// by its certificate, in one process by its caller's word.
+func (h *Hub) Beat(ctx context.Context, node inventory.NodeID, b protocol.Beat) (protocol.BeatAnswer, error) {
+	return h.beat(ctx, node, loopback, b)
+}
+
+// Sync takes a poll, as Beat takes a beat. It blocks until what is desired of
+// the node is another than the agent has, an ask waits for it, or the poll's
+// time is over.
+func (h *Hub) Sync(ctx context.Context, node inventory.NodeID, in protocol.Sync) (protocol.Desired, error) {
+	return h.sync(ctx, node, loopback, in)
+}
+
+func (h *Hub) beat(_ context.Context, node inventory.NodeID, peer netip.Addr, b protocol.Beat) (protocol.BeatAnswer, error) {
+	if err := sameNode(node, b.Node); err != nil {
+		return protocol.BeatAnswer{}, err
+	}
+	s := h.session(node)
+	h.mu.Lock()
+	want := protocol.WantNothing
+	switch {
+	case !s.whole:
+		want = protocol.WantAll
+	case s.facts != b.FactsHash:
+		want = protocol.WantFacts
+	}
+	h.mu.Unlock()
+	rep := inventory.Report{Shards: h.shards(node, peer, b.Shards), Sample: sample(b.Sample), At: b.At}
+	h.cfg.Registry.Apply(node, rep, time.Now())
+	ans := protocol.BeatAnswer{SeenSeq: b.Seq, Want: want}
+	if addr, here := h.cfg.Leader(); !here {
+		ans.Leader = addr
+	}
+	return ans, nil
+}
+
+func (h *Hub) sync(ctx context.Context, node inventory.NodeID, peer netip.Addr, in protocol.Sync) (protocol.Desired, error) {
+	if err := sameNode(node, in.Node); err != nil {
+		return protocol.Desired{}, err
+	}
+	if addr, here := h.cfg.Leader(); !here {
+		return protocol.Desired{}, notLeader(addr)
+	}
+	s := h.session(node)
+	h.takeReport(s, node, peer, in)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h.beginPoll(s, cancel)
+	defer h.endPoll(s)
+	over := time.NewTimer(h.cfg.Limits.PollAfter)
+	defer over.Stop()
+	for last := false; ; {
+		d, known, wake := h.current(s, node, in, last)
+		switch {
+		case known:
+			return d, nil
+		case last:
+			return d, refuse(protocol.CodeNotReady, "the control plane has just started and does not know yet what is desired; go on and ask again")
+		}
+		select {
+		case <-wake:
+		case <-over.C:
+			last = true
+		case <-s.cut.Done():
+			return d, revokedError(node)
+		case <-ctx.Done():
+			return d, refuse(protocol.CodeNotReady, "the poll has ended; a newer one of this node is open, or its connection is gone")
+		}
+	}
+}
+
+func (h *Hub) takeReport(s *session, node inventory.NodeID, peer netip.Addr, in protocol.Sync) {
+	rep := inventory.Report{Whole: true}
+	if in.Facts != nil {
+		f := facts(*in.Facts, peer)
+		rep.Facts = &f
+	}
+	rep.Shards = h.shardsOf(rep.Facts, node, peer, in.Shards)
+	h.cfg.Registry.Apply(node, rep, time.Now())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.whole = true
+	if in.Facts != nil {
+		s.facts = in.FactsHash
+	}
+}
+
+func (h *Hub) beginPoll(s *session, cancel context.CancelFunc) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.newest != nil {
+		s.newest()
+	}
+	s.newest = cancel
+	s.polls++
+}
+
+func (h *Hub) endPoll(s *session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.polls--
+	s.last = time.Now()
+}
+
+// current is what is desired of the node. It is known, and to be sent, when the
+// agent has another or asks wait; with anyway, also when it has the same.
+func (h *Hub) current(s *session, node inventory.NodeID, in protocol.Sync, anyway bool) (protocol.Desired, bool, <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.orders == nil {
+		return protocol.Desired{}, false, s.wake
+	}
+	d := h.orders.of(node)
+	if d.Version == in.Version && d.Epoch == in.Epoch && len(s.queue) == 0 && !anyway {
+		return d, false, s.wake
+	}
+	now := time.Now()
+	for _, a := range s.queue {
+		if now.Before(a.deadline) {
+			d.Asks = append(d.Asks, a.wire())
+		}
+	}
+	s.queue = nil
+	return d, true, s.wake
+}
+
+// sameNode holds the body to the certificate: a node speaks for itself alone.
+func sameNode(node inventory.NodeID, said string) error {
+	if said == string(node) {
+		return nil
+	}
+	return refuse(protocol.CodeForbidden, fmt.Sprintf("the message is of node %q and the certificate of %q; a node speaks for itself alone, so join again if it was renamed", text(said, maxName), node))
+}
+
+func refuse(code, sentence string) *protocol.Error {
+	return &protocol.Error{Code: code, Text: sentence}
+}
+
+func notLeader(addr string) *protocol.Error {
+	return &protocol.Error{Code: protocol.CodeNotLeader, Leader: addr, Text: "this control plane does not lead; ask the one that does"}
+}
+
+func revokedError(node inventory.NodeID) *protocol.Error {
+	return refuse(protocol.CodeRevoked, fmt.Sprintf("node %s was removed from the cluster; join again with a new token if it should come back", node))
+}

@@ -1,0 +1,65 @@
+package agent
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"llmgw.io/llmgw/inventory"
+)
+
+// identity is who this machine is in its cluster, in one file, so that a
+// certificate and its key are never of two renewals.
+type identity struct {
+	Cluster     string   `json:"cluster"`
+	Node        string   `json:"node"`
+	Control     []string `json:"control"`
+	Certificate string   `json:"certificate"`
+	Key         string   `json:"key"`
+	CA          string   `json:"ca"`
+}
+
+func identityPath(dataDir string) string { return filepath.Join(dataDir, "identity.json") }
+
+func readIdentity(dataDir string) (identity, error) {
+	var id identity
+	found, err := readJSON(identityPath(dataDir), &id)
+	switch {
+	case err != nil:
+		return id, fmt.Errorf("agent: the identity cannot be read: %w; join again with a new token", err)
+	case !found:
+		return id, fmt.Errorf("%w: %s holds no identity; make a token with `llmgw-control token` and run `llmgw-agent join`", ErrNotJoined, dataDir)
+	case id.Node == "" || id.Certificate == "" || id.Key == "" || id.CA == "":
+		return id, fmt.Errorf("%w: %s is not whole; join again with a new token", ErrNotJoined, identityPath(dataDir))
+	}
+	return id, nil
+}
+
+func writeIdentity(dataDir string, id identity) error {
+	if err := os.MkdirAll(dataDir, 0o700); err != nil {
+		return fmt.Errorf("agent: the data folder cannot be made: %w", err)
+	}
+	if err := writeJSON(identityPath(dataDir), id); err != nil {
+		return fmt.Errorf("agent: the identity cannot be kept: %w", err)
+	}
+	return nil
+}
+
+// NodeOf is the node this data folder joined as. An error that matches
+// ErrNotJoined says that it did not.
+func NodeOf(dataDir string) (inventory.NodeID, error) {
+	id, err := readIdentity(dataDir)
+	return inventory.NodeID(id.Node), err
+}
+
+// controlURL reads an address of the control plane. Only https will do, and
+// only the address: paths are the wire's own.
+func controlURL(s string) (string, error) {
+	u, err := url.Parse(strings.TrimSpace(s))
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Path != "" && u.Path != "/" {
+		return "", fmt.Errorf("agent: %q is no address of a control plane; write https://host:7443", clip(s))
+	}
+	return "https://" + u.Host, nil
+}

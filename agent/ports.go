@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+)
+
+// reserve gives the shard a port and keeps it, before anything is started on
+// it, so that no two shards ever get one port and a restarted agent knows where
+// its engines listen. A port that the shard has already is kept when it is free.
+func (a *Agent) reserve(d protocol.DesiredShard, host, mark string) (entry, error) {
+	var out entry
+	err := a.ledger.change(d.Shard, func(e *entry) error {
+		port, err := a.choosePort(d.Port, e.Port, host, a.ledger.ports(d.Shard))
+		if err != nil {
+			return err
+		}
+		e.Shard, e.Host, e.Port, e.Mark = d, host, port, mark
+		e.Process, e.Cgroup, e.WasReady, e.Down = processID{}, "", false, false
+		out = *e
+		return nil
+	})
+	return out, err
+}
+
+// choosePort prefers what the control plane forces, then what the shard had,
+// then the lowest one that is free.
+func (a *Agent) choosePort(forced, had int, host string, taken map[int]string) (int, error) {
+	if forced != 0 {
+		if other, ok := taken[forced]; ok {
+			return 0, failed(protocol.CausePort, fmt.Sprintf("port %d is wanted for this shard and taken by shard %s on this node; let the agent choose, or stop that one", forced, other))
+		}
+		if !bindable(host, forced) {
+			return 0, failed(protocol.CausePort, fmt.Sprintf("port %d is wanted for this shard and another program listens there; stop it, or let the agent choose", forced))
+		}
+		return forced, nil
+	}
+	ok := func(p int) bool {
+		_, used := taken[p]
+		return !used && !a.bad.has(p) && bindable(host, p)
+	}
+	if had != 0 && ok(had) {
+		return had, nil
+	}
+	for p := a.cfg.PortMin; p <= a.cfg.PortMax; p++ {
+		if ok(p) {
+			return p, nil
+		}
+	}
+	return 0, failed(protocol.CausePort, fmt.Sprintf("no port from %d to %d is free on %s; stop what listens there, or widen the range", a.cfg.PortMin, a.cfg.PortMax, host))
+}
+
+// bindable asks the kernel. Another program may still come first: the engine
+// then says so, and the next start takes another port.
+func bindable(host string, port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	_ = l.Close()
+	return true
+}
+
+// ports are those of all other shards, with whose they are. It is called with
+// the lock held, within change: two shards must not choose at once.
+func (l *ledger) ports(but string) map[int]string {
+	out := map[int]string{}
+	for id, e := range l.st.Shards {
+		if id != but && e.Port != 0 && !e.Down {
+			out[e.Port] = id
+		}
+	}
+	return out
+}
+
+// badPorts are ports that an engine could not use though they looked free. They
+// are left alone for a while.
+type badPorts struct {
+	mu    sync.Mutex
+	until map[int]time.Time
+}
+
+func (b *badPorts) add(port int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.until == nil {
+		b.until = map[int]time.Time{}
+	}
+	b.until[port] = time.Now().Add(5 * time.Minute)
+}
+
+func (b *badPorts) has(port int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Now().Before(b.until[port])
+}

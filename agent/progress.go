@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"net/url"
+	"time"
+
+	"llmgw.io/llmgw/inventory"
+)
+
+// rateWindow is over how long a rate is measured: long enough to be steady,
+// short enough to show a download that slows down.
+const rateWindow = 10 * time.Second
+
+// progress counts what of a set is there.
+type progress struct {
+	done  int64 // of the files before the present one, and of it
+	total int64 // of those whose size is known; the present one's included
+	marks []mark
+}
+
+type mark struct {
+	at   time.Time
+	done int64
+}
+
+// snapshot is the progress as it is reported. ok is false before anything is
+// known.
+func (fl *flight) snapshot(w wanted) (inventory.Fetch, bool) {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	p := &fl.progress
+	if p.done == 0 && p.total == 0 {
+		return inventory.Fetch{}, false
+	}
+	now := time.Now()
+	p.marks = append(p.marks, mark{now, p.done})
+	for len(p.marks) > 2 && now.Sub(p.marks[0].at) > rateWindow {
+		p.marks = p.marks[1:]
+	}
+	out := inventory.Fetch{Source: shown(w.files[0].from[0]), BytesDone: p.done, BytesTotal: max(p.total, w.bytes())}
+	first := p.marks[0]
+	if span := now.Sub(first.at).Seconds(); span > 0 && p.done > first.done {
+		out.BytesPerSecond = int64(float64(p.done-first.done) / span)
+	}
+	return out, true
+}
+
+// add counts bytes that came; a negative number takes back what is fetched anew.
+func (fl *flight) add(n int64) {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	if fl.progress.done += n; n < 0 {
+		fl.progress.marks = nil
+	}
+}
+
+// expect adds to what is to come.
+func (fl *flight) expect(n int64) {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	fl.progress.total += n
+}
+
+// bytes is the declared size of the set. Zero: a file's is unknown.
+func (w wanted) bytes() int64 {
+	var n int64
+	for _, f := range w.files {
+		if f.bytes == 0 {
+			return 0
+		}
+		n += f.bytes
+	}
+	return n
+}
+
+// shown is a source without what may be a secret in its query.
+func shown(source string) string {
+	u, err := url.Parse(source)
+	if err != nil {
+		return ""
+	}
+	u.RawQuery, u.User = "", nil
+	return u.String()
+}

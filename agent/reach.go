@@ -1,0 +1,41 @@
+package agent
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"llmgw.io/llmgw/internal/safedial"
+)
+
+// newHTTP makes the client that fetches weights. Sources are chosen by whoever
+// may define a model, so it refuses what a download has no business to reach.
+func newHTTP(r Reach, log *slog.Logger) (*http.Client, error) {
+	cfg := safedial.Config{
+		Name: "weights", AllowHTTP: r.PlainHTTP, Logger: log,
+		MaxBody: -1, Timeout: -1,
+	}
+	var errs []error
+	for _, s := range r.Private {
+		a, err := safedial.ParseAllow(s)
+		errs = append(errs, err)
+		cfg.Allow = append(cfg.Allow, a)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return safedial.New(cfg)
+}
+
+// policyRefusal tells refusals, which stay, from failures of a network. The
+// sentence says the same for every refused address, so that nobody learns from
+// it what an inner network holds.
+func policyRefusal(err error) (text string, refused bool) {
+	switch {
+	case errors.Is(err, safedial.ErrRefused):
+		return "the source leads to an address that this node may not fetch from; use a public one over https, or allow it in the agent's configuration", true
+	case errors.Is(err, safedial.ErrURL):
+		return safedial.Plain(err).Error() + "; correct the source in the definition", true
+	}
+	return "", false
+}

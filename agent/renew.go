@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/internal/pki"
+)
+
+// renewRetry is how long a renewal that failed waits; there are hours left.
+const renewRetry = time.Minute
+
+// Run renews the certificate at two thirds of its life, give or take a tenth,
+// until ctx ends. A machine whose certificate ended while the control plane was
+// away renews it at once when it is back.
+func (c *Client) Run(ctx context.Context) error {
+	for {
+		cert, err := c.pair.Current()
+		if err != nil {
+			return err
+		}
+		due := time.Until(pki.RenewAt(cert.Leaf, 2*rand.Float64()-1))
+		if !sleep(ctx, due) {
+			return nil
+		}
+		for {
+			err := c.renew(ctx)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+			c.cfg.Logger.Warn("certificate not renewed", "node", c.node, "err", err)
+			if !sleep(ctx, jitter(renewRetry)) {
+				return nil
+			}
+		}
+	}
+}
+
+// renew makes a new key, has it certified, keeps both and shows them from the
+// next connection on. Exchanges in flight are not cut.
+func (c *Client) renew(ctx context.Context) error {
+	keyPEM, csrPEM, err := pki.NewRequest(c.id.Node)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	cert, err := c.Renew(ctx, protocol.Renew{CSR: string(csrPEM)})
+	if err != nil {
+		return err
+	}
+	if cert.Node != c.id.Node {
+		return fmt.Errorf("agent: the control plane certified %q and not %q", clip(cert.Node), c.id.Node)
+	}
+	id := c.id
+	id.Certificate, id.Key, id.Control = cert.Certificate, string(keyPEM), orElse(cert.Control, id.Control)
+	if _, err := pki.NewKeyPair([]byte(id.Certificate), keyPEM); err != nil {
+		return err
+	}
+	if err := writeIdentity(c.cfg.DataDir, id); err != nil {
+		return err
+	}
+	if err := c.pair.Set([]byte(id.Certificate), keyPEM); err != nil {
+		return err
+	}
+	c.id = id
+	c.connectAnew()
+	c.cfg.Logger.Info("certificate renewed", "node", id.Node)
+	return nil
+}
+
+// sleep reports whether the time passed before ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

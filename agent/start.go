@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+)
+
+// bringUp takes a shard from nothing to a started process: access, build,
+// weights, port, command, start. Nothing is started before all that can be
+// known to be wrong has been looked at, the cheap things first.
+func (s *shard) bringUp(ctx context.Context) error {
+	ctx, cancel := s.running(ctx)
+	defer cancel()
+	d, _, _ := s.wish()
+	s.say(inventory.ShardPending, nil)
+	host, err := s.a.engineHost(ctx)
+	if err != nil {
+		return err
+	}
+	engine, build, err := s.a.pick(ctx, d)
+	if err != nil {
+		return err
+	}
+	at := protocol.Launch{Host: host, Dir: s.dir(), Build: build}
+	if err := s.fetch(ctx, d, &at); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.dir(), 0o700); err != nil {
+		return diskFailure(err, s.dir())
+	}
+	e, err := s.a.reserve(d, host, s.a.marks+rand.Text())
+	if err != nil {
+		return err
+	}
+	at.Port = e.Port
+	cmd, err := engine.Command(d, at)
+	if err != nil {
+		return failed(protocol.CauseRejected, err.Error())
+	}
+	return s.start(ctx, cmd, e)
+}
+
+// engineHost is the address engines listen on. An engine on loopback is of no
+// use to a router elsewhere, so that is refused rather than started.
+func (a *Agent) engineHost(ctx context.Context) (string, error) {
+	mgmt := a.mgmtAddr(ctx)
+	ip := net.ParseIP(mgmt)
+	remote := ip != nil && !ip.IsLoopback()
+	switch {
+	case a.cfg.EngineAccess == AccessDirect && remote:
+		return mgmt, nil
+	case a.cfg.EngineAccess == AccessLoopback && remote:
+		return "", failed(protocol.CauseAccess, fmt.Sprintf("engines of this node listen on 127.0.0.1, which no router at another address than %s reaches; set engine_access: direct in the agent's configuration if the network is fenced", mgmt))
+	}
+	return "127.0.0.1", nil
+}
+
+// pick finds the engine and the build that a shard wants.
+func (a *Agent) pick(ctx context.Context, d protocol.DesiredShard) (Engine, inventory.Engine, error) {
+	e := a.engines[d.Engine]
+	if e == nil {
+		return nil, inventory.Engine{}, failed(protocol.CauseEngine, fmt.Sprintf("this agent knows no engine %q; it knows %s", clip(string(d.Engine)), a.engineNames()))
+	}
+	builds := e.Installed(ctx)
+	for _, b := range builds {
+		if d.Build == "" || b.Build == d.Build {
+			return e, b, nil
+		}
+	}
+	if d.Build != "" && len(builds) > 0 {
+		return nil, inventory.Engine{}, failed(protocol.CauseEngine, fmt.Sprintf("build %q of %s is not installed on this node; install it, or leave the build out of the profile", clip(d.Build), d.Engine))
+	}
+	return nil, inventory.Engine{}, failed(protocol.CauseEngine, fmt.Sprintf("%s is not installed on this node; install it, or keep the model away by labels", d.Engine))
+}
+
+func (a *Agent) engineNames() string {
+	var names []string
+	for _, e := range a.cfg.Engines {
+		names = append(names, string(e.Name()))
+	}
+	return strings.Join(names, ", ")
+}
+
+// fetch brings weights and adapters, reporting progress.
+func (s *shard) fetch(ctx context.Context, d protocol.DesiredShard, at *protocol.Launch) error {
+	told := func(p inventory.Fetch) {
+		s.say(inventory.ShardFetching, func(st *inventory.ShardStatus) { st.Fetch = &p })
+	}
+	get := func(w wanted) ([]string, error) {
+		if len(w.files) > 0 && !w.local() {
+			told(inventory.Fetch{Source: shown(w.files[0].from[0]), BytesTotal: w.bytes()})
+		}
+		return s.a.fetcher.get(ctx, w, told)
+	}
+	w, err := weightsOf(d)
+	if err != nil {
+		return err
+	}
+	if at.Weights, err = get(w); err != nil {
+		return err
+	}
+	for _, ad := range d.Adapters {
+		w, err := adapterOf(ad)
+		if err != nil {
+			return err
+		}
+		paths, err := get(w)
+		if err != nil {
+			return err
+		}
+		at.Adapters = append(at.Adapters, protocol.NamedFile{Name: ad.Name, Path: paths[0]})
+	}
+	return nil
+}
+
+// start writes the engine's files, starts its process and keeps which it is.
+// The mark was kept before: if the agent dies between start and keeping, the
+// next one finds the process by it.
+func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error {
+	for name, content := range cmd.Files {
+		if !filepath.IsLocal(name) || isLog(name) {
+			return failed(protocol.CauseRejected, fmt.Sprintf("the engine wants to write a file %q outside of its folder", clip(name)))
+		}
+		path := filepath.Join(s.dir(), name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return diskFailure(err, s.dir())
+		}
+		if err := writeWhole(path, []byte(content)); err != nil {
+			return diskFailure(err, s.dir())
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	rotate(s.logPath(), 0)
+	group := makeCgroup(s.a.cgroup, hashed(s.id))
+	p, err := startProcess(launch{path: cmd.Path, args: cmd.Args, env: cmd.Env, dir: s.dir(), log: s.logPath(), mark: e.Mark, cgroup: group})
+	if err != nil {
+		return s.startFailure(err, cmd.Path)
+	}
+	s.proc = p
+	err = s.a.ledger.change(s.id, func(e *entry) error {
+		e.Process, e.Cgroup = p.id, group
+		e.Starts++
+		s.starts = e.Starts
+		return nil
+	})
+	if err != nil {
+		// Without a record it would be nobody's after the next restart.
+		_ = p.kill()
+		s.proc = nil
+		return err
+	}
+	s.log.Info("engine started", "port", e.Port, "pid", p.id.PID)
+	s.say(inventory.ShardStarting, nil)
+	return nil
+}
+
+func (s *shard) startFailure(err error, path string) error {
+	switch {
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+		return failed(protocol.CauseEngine, fmt.Sprintf("%s cannot be started: %v; install the engine again", path, err))
+	case diskFull(err):
+		return diskFailure(err, s.dir())
+	}
+	return failed(protocol.CauseUnknown, fmt.Sprintf("%s cannot be started: %v", path, err))
+}
+
+// endpoint is where the shard's engine is asked.
+func endpoint(e entry) protocol.Endpoint {
+	return protocol.Endpoint{
+		Address: net.JoinHostPort(e.Host, strconv.Itoa(e.Port)),
+		Key:     e.Shard.EngineKey,
+		Model:   string(e.Shard.Model),
+	}
+}
+
+// engineMap is the engines by name.
+func engineMap(list []Engine) map[catalog.Engine]Engine {
+	out := map[catalog.Engine]Engine{}
+	for _, e := range list {
+		out[e.Name()] = e
+	}
+	return out
+}

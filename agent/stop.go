@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/inventory"
+)
+
+// defaultDrainTimeout is for a desired state that names none.
+const defaultDrainTimeout = 5 * time.Minute
+
+// bringDown waits for the engine's requests to end, stops it and everything it
+// started, and says so. When ctx ends while it waits, the engine is left alone:
+// the next agent is told again.
+func (s *shard) bringDown(ctx context.Context) {
+	if s.state == inventory.ShardStopped {
+		return
+	}
+	if s.proc != nil {
+		s.drain(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err := s.proc.stop(s.a.cfg.Times); err != nil {
+			s.log.Error("engine not stopped", "err", err)
+			s.say(inventory.ShardDraining, func(st *inventory.ShardStatus) { st.Error, st.Cause = err.Error(), string(protocol.CauseHung) })
+			s.wait(ctx, time.After(s.a.cfg.Times.Retry))
+			return
+		}
+		s.log.Info("engine stopped", "code", s.proc.exit.Code, "signal", s.proc.exit.Signal)
+		s.proc = nil
+	}
+	if err := s.markDown(); err != nil {
+		s.log.Warn("the state cannot be kept", "err", err)
+	}
+	s.removeFiles()
+	s.say(inventory.ShardStopped, nil)
+}
+
+func (s *shard) markDown() error {
+	d, _, _ := s.wish()
+	return s.a.ledger.change(s.id, func(e *entry) error {
+		if e.Shard.Shard == "" {
+			e.Shard = d
+		}
+		e.Process, e.Cgroup, e.WasReady, e.Down = processID{}, "", false, true
+		return nil
+	})
+}
+
+// drain waits until the engine has nothing to do, or the limit has passed. An
+// engine that does not say, or does not answer, is not waited for: the control
+// plane has drained it by its routers' own count.
+func (s *shard) drain(ctx context.Context) {
+	e, ok := s.a.ledger.entry(s.id)
+	engine := s.a.engines[e.Shard.Engine]
+	if !ok || engine == nil || e.Shard.Rank > 0 || !e.WasReady {
+		return
+	}
+	d, _, _ := s.wish()
+	limit := d.DrainTimeout
+	if limit == 0 {
+		limit = defaultDrainTimeout
+	}
+	s.say(inventory.ShardDraining, func(st *inventory.ShardStatus) { st.Address = endpoint(e).Address })
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	look := time.NewTicker(s.a.cfg.Times.Look)
+	defer look.Stop()
+	for silent := 0; silent < 3; {
+		running, waiting, err := s.use(ctx, engine, e)
+		switch {
+		case err != nil:
+			silent++
+		case running+waiting <= 0:
+			return
+		default:
+			silent = 0
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.proc.done:
+			return
+		case <-end.C:
+			s.log.Warn("engine stopped with requests in it", "running", running, "waiting", waiting, "after", limit)
+			return
+		case <-look.C:
+		}
+	}
+}
+
+func (s *shard) use(ctx context.Context, engine Engine, e entry) (running, waiting int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Use)
+	defer cancel()
+	return engine.Use(ctx, endpoint(e))
+}
+
+// adopt takes over what an earlier agent started. A process counts as ours when
+// its number, its start time and the boot are those that were kept; whether it
+// also answers as our engine is asked before it is called ready. What is not
+// whole is killed whole.
+func (s *shard) adopt(ctx context.Context) error {
+	e, ok := s.a.ledger.entry(s.id)
+	if s.starts = e.Starts; !ok || e.Mark == "" {
+		return nil
+	}
+	if e.Down {
+		s.say(inventory.ShardStopped, nil)
+		return nil
+	}
+	if p, ok := adoptProcess(e.Process, e.Mark, e.Cgroup, s.a.cfg.Times.Look); ok {
+		s.proc = p
+		s.log.Info("engine adopted", "port", e.Port, "pid", e.Process.PID)
+		s.say(inventory.ShardStarting, nil)
+		return nil
+	}
+	if err := killTree(tree{leader: e.Process, mark: e.Mark, cgroup: e.Cgroup}); err != nil {
+		s.log.Error("the rest of an engine is not stopped", "err", err)
+	}
+	if e.Process.PID == 0 {
+		return nil // it never got as far as being started
+	}
+	err := s.a.ledger.change(s.id, func(e *entry) error { e.Process, e.WasReady = processID{}, false; return nil })
+	if err != nil {
+		s.log.Warn("the state cannot be kept", "err", err)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return s.endedAway(e)
+}
+
+// endedAway explains an engine that ended while no agent was there.
+func (s *shard) endedAway(e entry) error {
+	f := &failure{lines: lastLines(s.logPath())}
+	f.Cause = protocol.CauseExited
+	if e.Process.Boot != bootID() {
+		f.Text = "the machine was restarted, and the engine with it"
+		return f
+	}
+	f.Text = "the engine ended while the agent was not running; see its last lines"
+	if engine := s.a.engines[e.Shard.Engine]; engine != nil {
+		why := engine.Explain(protocol.Exit{Code: -1, Started: e.WasReady, LastLines: f.lines})
+		f.Cause, f.Text = why.Cause, fmt.Sprintf("the engine ended while the agent was not running: %s", why.Text)
+	}
+	return f
+}

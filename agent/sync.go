@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+)
+
+// maxPollWait bounds the back-off between polls that fail.
+const maxPollWait = 30 * time.Second
+
+// syncLoop polls for the desired state, one poll at a time, for ever.
+func (a *Agent) syncLoop(ctx context.Context) {
+	// Facts first, so that the node is whole when it first appears; but a probe
+	// that hangs must not keep it away.
+	select {
+	case <-a.facts.first:
+	case <-time.After(a.cfg.Times.Request):
+	case <-ctx.Done():
+		return
+	}
+	wait := time.Second
+	var last error
+	for ctx.Err() == nil {
+		err := a.poll(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil, errors.Is(err, errNewFacts):
+			wait, last = time.Second, nil
+			continue
+		case refusedFor(err, protocol.CodeRevoked, protocol.CodeForbidden):
+			wait = maxPollWait
+		}
+		if last == nil || last.Error() != err.Error() {
+			a.cfg.Logger.Warn("poll failed", "node", a.cfg.Node, "err", err)
+		}
+		last = err
+		select {
+		case <-ctx.Done():
+		case <-time.After(jitter(wait)):
+		}
+		wait = min(2*wait, maxPollWait)
+	}
+}
+
+// errNewFacts gives up a poll for another one that carries facts.
+var errNewFacts = errors.New("agent: there are new facts to send")
+
+// poll asks once, and takes what is desired.
+func (a *Agent) poll(ctx context.Context) error {
+	have := a.ledger.desired()
+	facts, hash := a.facts.due(a.cfg.Times.Facts, time.Now())
+	shards, rev := a.board.all()
+	in := protocol.Sync{
+		Node: string(a.cfg.Node), Version: have.Version, Epoch: have.Epoch,
+		Facts: facts, FactsHash: hash, Shards: shards,
+	}
+	if facts != nil {
+		select {
+		case <-a.facts.poll: // these are the facts it asks for
+		default:
+		}
+	}
+	d, err := a.ask(ctx, in)
+	if err != nil {
+		return err
+	}
+	a.heard()
+	a.board.heard(rev)
+	if facts != nil {
+		a.facts.took(hash, time.Now())
+	}
+	return a.take(ctx, have, d)
+}
+
+// ask polls, and gives up when there are facts that should not wait for an
+// answer half a minute away.
+func (a *Agent) ask(ctx context.Context, in protocol.Sync) (protocol.Desired, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, protocol.PollAfter+a.cfg.Times.Request, errors.New("agent: the poll was not answered in time"))
+	defer cancel()
+	ctx, give := context.WithCancelCause(ctx)
+	defer give(nil)
+	if in.Facts == nil {
+		go func() {
+			select {
+			case <-a.facts.poll:
+				give(errNewFacts)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	d, err := a.cfg.Control.Sync(ctx, in)
+	if err != nil && ctx.Err() != nil {
+		return d, context.Cause(ctx)
+	}
+	return d, err
+}
+
+// take works to what is desired, unless it is older than what is known: an
+// earlier leader may still be speaking.
+func (a *Agent) take(ctx context.Context, have, d protocol.Desired) error {
+	if d.Epoch < have.Epoch {
+		return errors.New("agent: an earlier leader answers; its orders are refused")
+	}
+	a.answer(ctx, d.Asks)
+	if d.Epoch == have.Epoch && d.Version == have.Version {
+		a.direct(ctx, d) // a shard that was dropped may have come back
+		return nil
+	}
+	if err := a.ledger.setDesired(d); err != nil {
+		a.cfg.Logger.Error("the desired state cannot be kept; it is worked to all the same", "err", err)
+	}
+	a.direct(ctx, d)
+	return nil
+}

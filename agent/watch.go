@@ -1,0 +1,195 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/inventory"
+)
+
+// defaultStartTimeout is for a desired state that names none.
+const defaultStartTimeout = 10 * time.Minute
+
+// watch waits until a started engine is ready and looks after it from then on.
+// It returns nil when the shard should stop, an error when it failed.
+func (s *shard) watch(ctx context.Context) error {
+	up, cancel := s.running(ctx)
+	defer cancel()
+	e, ok := s.a.ledger.entry(s.id)
+	engine := s.a.engines[e.Shard.Engine]
+	if !ok || engine == nil {
+		return s.end(failed(protocol.CauseEngine, "the engine that runs is none this agent knows; it is stopped"))
+	}
+	if s.state != inventory.ShardReady && s.state != inventory.ShardDraining {
+		if err := s.untilReady(up, engine, e); err != nil {
+			return s.ending(ctx, up, err)
+		}
+	}
+	return s.ending(ctx, up, s.whileReady(up, engine, e))
+}
+
+// ending tells a failure from the end of the agent or of the wish: neither of
+// these is one.
+func (s *shard) ending(ctx, up context.Context, err error) error {
+	if ctx.Err() != nil || up.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// end kills the tree for a reason that is the failure's.
+func (s *shard) end(f *failure) error {
+	f.lines = lastLines(s.logPath())
+	if err := s.proc.kill(); err != nil {
+		f.Text += "; " + err.Error()
+	}
+	s.proc = nil
+	return f
+}
+
+// exited explains an end that nobody asked for. It is a failure whatever the
+// exit code: engines end with 0 after their worker died.
+func (s *shard) exited(engine Engine, started bool) error {
+	exit := s.proc.exit
+	exit.Started, exit.LastLines = started, lastLines(s.logPath())
+	why := engine.Explain(exit)
+	if err := s.proc.sweep(); err != nil {
+		why.Text += "; " + err.Error()
+	}
+	s.proc = nil
+	if why.Cause == protocol.CausePort {
+		if e, ok := s.a.ledger.entry(s.id); ok {
+			s.a.bad.add(e.Port)
+		}
+	}
+	return &failure{Failure: why, lines: exit.LastLines}
+}
+
+// untilReady asks until the engine generates, ends or takes too long.
+func (s *shard) untilReady(ctx context.Context, engine Engine, e entry) error {
+	limit := e.Shard.StartTimeout
+	if limit == 0 {
+		limit = defaultStartTimeout
+	}
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	ask := time.NewTicker(s.a.cfg.Times.Ready)
+	defer ask.Stop()
+	for {
+		err := s.ready(ctx, engine, e)
+		if s.proc.ended() {
+			return s.exited(engine, false)
+		}
+		if err == nil {
+			return s.becomeReady(e)
+		}
+		if errors.Is(err, protocol.ErrForeign) {
+			s.a.bad.add(e.Port)
+			return s.end(failed(protocol.CauseForeign, fmt.Sprintf("another program answers on port %d, where the engine should; the next start takes another port", e.Port)))
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.proc.done:
+			return s.exited(engine, false)
+		case <-late.C:
+			return s.end(failed(protocol.CauseTimeout, fmt.Sprintf("the engine was not ready within %s (%v); raise start_timeout if it only needs longer, or see its log", limit, err)))
+		case <-ask.C:
+		}
+	}
+}
+
+// ready asks once. Shards that follow a leader listen nowhere: for them to run
+// is all there is.
+func (s *shard) ready(ctx context.Context, engine Engine, e entry) error {
+	if e.Shard.Rank > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Probe)
+	defer cancel()
+	return engine.Ready(ctx, endpoint(e))
+}
+
+func (s *shard) becomeReady(e entry) error {
+	err := s.a.ledger.change(s.id, func(e *entry) error { e.WasReady = true; return nil })
+	if err != nil {
+		// Only a hint for the next agent is lost.
+		s.log.Warn("the state cannot be kept", "err", err)
+	}
+	s.backOff = s.a.cfg.Times.Retry
+	s.log.Info("engine ready", "address", endpoint(e).Address, "adopted", s.proc.adopted)
+	s.sayUp(e, nil)
+	return nil
+}
+
+// sayUp reports a shard that serves: ready, or draining when that is wanted.
+func (s *shard) sayUp(e entry, use *inventory.ShardUse) {
+	d, _, _ := s.wish()
+	state := inventory.ShardReady
+	if d.Want == protocol.WantDrain {
+		state = inventory.ShardDraining
+	}
+	s.say(state, func(st *inventory.ShardStatus) {
+		if st.Use = use; e.Shard.Rank == 0 {
+			st.Address = endpoint(e).Address
+		}
+	})
+}
+
+// whileReady measures, probes and reports until the engine ends or hangs.
+func (s *shard) whileReady(ctx context.Context, engine Engine, e entry) error {
+	use, probe := time.NewTicker(s.a.cfg.Times.Use), time.NewTicker(s.a.cfg.Times.Probe)
+	defer use.Stop()
+	defer probe.Stop()
+	pulse := newPulse(s.a.cfg.Times.Probe)
+	asked := make(chan error, 1)
+	asking := false
+	meter := &meter{tree: tree{leader: s.proc.id, mark: e.Mark, ours: true}}
+	var last *inventory.ShardUse
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.proc.done:
+			return s.exited(engine, true)
+		case <-s.kick:
+			s.sayUp(e, last)
+		case <-use.C:
+			last = s.measure(ctx, engine, e, meter, pulse)
+			s.sayUp(e, last)
+		case <-probe.C:
+			if !asking {
+				asking = true
+				go func() { asked <- s.ready(ctx, engine, e) }()
+			}
+		case err := <-asked:
+			asking = false
+			if hung := pulse.probed(err, time.Now()); hung {
+				return s.end(failed(protocol.CauseHung, fmt.Sprintf("the engine runs but generates nothing (%v); it was stopped, see its last lines", err)))
+			}
+		}
+	}
+}
+
+// measure asks for the load and looks at the process. Nil: nothing is known.
+func (s *shard) measure(ctx context.Context, engine Engine, e entry, m *meter, p *pulse) *inventory.ShardUse {
+	use := &inventory.ShardUse{Running: -1, Waiting: -1}
+	use.MemoryBytes, use.CPUCores = m.read(time.Now())
+	if e.Shard.Rank > 0 {
+		return use
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Use)
+	defer cancel()
+	if r, w, err := engine.Use(ctx, endpoint(e)); err == nil {
+		use.Running, use.Waiting = r, w
+	}
+	if c, ok := engine.(Progress); ok {
+		if n, err := c.Generated(ctx, endpoint(e)); err == nil {
+			p.generated(n, time.Now())
+		}
+	}
+	return use
+}
