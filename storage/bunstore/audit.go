@@ -26,6 +26,13 @@ type auditRow struct {
 	Hash      string `bun:"hash"`
 }
 
+func newAuditRow(e *storage.AuditEvent) *auditRow {
+	return &auditRow{
+		Seq: e.Seq, At: nanos(e.At), Principal: e.Principal, Claimed: e.Claimed, Action: e.Action, Object: e.Object,
+		Before: e.Before, After: e.After, RequestID: e.RequestID, Reason: e.Reason, Hash: e.Hash,
+	}
+}
+
 func (r *auditRow) event() storage.AuditEvent {
 	return storage.AuditEvent{
 		Seq: r.Seq, At: instant(r.At), Principal: r.Principal, Claimed: r.Claimed, Action: r.Action, Object: r.Object,
@@ -55,11 +62,7 @@ func note(ctx context.Context, tx bun.Tx, now time.Time, by inventory.Author, ac
 		return err
 	}
 	head = e.Follow(head)
-	row := auditRow{
-		Seq: e.Seq, At: nanos(e.At), Principal: e.Principal, Claimed: e.Claimed, Action: e.Action, Object: e.Object,
-		Before: e.Before, After: e.After, RequestID: e.RequestID, Reason: e.Reason, Hash: e.Hash,
-	}
-	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
+	if _, err := tx.NewInsert().Model(newAuditRow(&e)).Exec(ctx); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE audit_head SET hash = ? WHERE id = 1`, head.Hash)

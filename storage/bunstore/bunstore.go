@@ -42,8 +42,8 @@ type Store struct {
 	// mu is held for reading by every call, so that Close waits for them.
 	mu     sync.RWMutex
 	closed bool
-	// ailing remembers that the last write failed for a reason of the machine,
-	// so that Ping tries a real one.
+	// ailing remembers that a write failed for a reason of the machine, until
+	// Ping has seen one that needs space succeed.
 	ailing atomic.Bool
 }
 
@@ -90,18 +90,40 @@ func (s *Store) Kind() string { return s.dialect.kind }
 
 // Ping answers nil when the store can be read and written. It takes the right
 // to write and gives it back; after a write that failed for want of space or
-// permission it writes a row, so that it does not answer nil too early.
+// permission it writes, so that it does not answer nil too early.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.read(ctx, func(db bun.IDB) error { return selectOne(ctx, db) }); err != nil {
 		return err
 	}
-	return s.write(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if !s.ailing.Load() {
-			return selectOne(ctx, tx)
-		}
-		_, err := tx.ExecContext(ctx, `UPDATE counters SET value = value WHERE name = ?`, counterRevision)
+	if s.ailing.Load() {
+		return s.probe(ctx)
+	}
+	return s.write(ctx, func(ctx context.Context, tx bun.Tx) error { return selectOne(ctx, tx) })
+}
+
+// probeBytes is more than what rows commonly need. On a full disk a small
+// change of a row that is there already may well succeed.
+const probeBytes = 64 << 10
+
+// probe writes a row that needs space, and removes it in a transaction of its
+// own: within one it would never reach the disk.
+func (s *Store) probe(ctx context.Context) error {
+	err := s.write(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO probes (id, data) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET data = EXCLUDED.data`,
+			make([]byte, probeBytes))
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	err = s.write(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM probes`)
+		return err
+	})
+	if err == nil {
+		s.ailing.Store(false)
+	}
+	return err
 }
 
 func selectOne(ctx context.Context, db bun.IDB) error {

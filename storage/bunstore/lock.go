@@ -1,9 +1,12 @@
 package bunstore
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,6 +23,9 @@ type fileLock struct{ file *os.File }
 func lockFile(database string) (*fileLock, error) {
 	path := database + ".lock"
 	f, free, err := openLocked(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the folder %s does not exist; make it, or name another file for the store: %w", filepath.Dir(path), storage.ErrUnavailable)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock the store's file: %w: %v", storage.ErrUnavailable, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -57,9 +56,6 @@ func openSQLite(path string, readers int) (rw, ro *bun.DB, err error) {
 // authority's key. SQLite gives the files beside it the same mode.
 func makeFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the folder %s does not exist; make it, or name another file for the store: %w", filepath.Dir(path), storage.ErrUnavailable)
-	}
 	if err != nil {
 		return fmt.Errorf("open the store's file: %w: %v", storage.ErrUnavailable, err)
 	}

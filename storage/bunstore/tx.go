@@ -50,7 +50,9 @@ func (s *Store) write(ctx context.Context, f func(ctx context.Context, tx bun.Tx
 	}
 	defer s.leave()
 	err := s.translate(ctx, s.rw.RunInTx(ctx, nil, f))
-	s.ailing.Store(ofTheMachine(err))
+	if ofTheMachine(err) {
+		s.ailing.Store(true)
+	}
 	return err
 }
 
