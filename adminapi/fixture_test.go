@@ -252,4 +252,3 @@ func wantRefusal(t *testing.T, err error, status int, code, says string) {
 		t.Errorf("want %d %s that says %q, got %d %s %q", status, code, says, e.Status, e.Code, e.Text)
 	}
 }
-
