@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -228,7 +229,7 @@ func (r *Registry) Reserve(versions map[NodeID]uint64, as []Allocation) error {
 // Restore takes over what was kept from an earlier run. It refuses nothing:
 // what runs occupies its room, whatever the arithmetic says. A node that is not
 // known yet becomes known, as unreachable, so that nothing on it is doubled. It
-// is meant for the start, before the first decision.
+// is meant for the start, before the first decision; a repetition is harmless.
 func (r *Registry) Restore(as []Allocation) {
 	if len(as) == 0 {
 		return
@@ -237,14 +238,18 @@ func (r *Registry) Restore(as []Allocation) {
 	defer r.mu.Unlock()
 	e := r.edit()
 	for _, id := range touched(as) {
-		n := r.Snapshot().Node(id)
-		if n == nil {
-			n = unheard(NodeSettings{Node: id})
+		old := r.Snapshot().Node(id)
+		if old == nil {
+			old = unheard(NodeSettings{Node: id})
 			r.silence.begin(id, r.silence.last)
 		}
-		e.put(n.with(as), true)
+		if next := old.with(as); !reflect.DeepEqual(next.Allocations, old.Allocations) {
+			e.put(next, true)
+		}
 	}
-	r.publish(e, true)
+	if e.touched {
+		r.publish(e, true)
+	}
 }
 
 // Release frees what a replica occupies; harmless when it occupies nothing.

@@ -159,7 +159,12 @@ func TestRestartDoublesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := open(t, store, start)
-	r.Restore([]inventory.Allocation{{Shard: "m-1.0", Replica: "m-1", Model: "m", Node: "b", Devices: []inventory.DeviceShare{{Index: 3}}}})
+	kept := []inventory.Allocation{{Shard: "m-1.0", Replica: "m-1", Model: "m", Node: "b", Devices: []inventory.DeviceShare{{Index: 3}}}}
+	r.Restore(kept)
+	before := r.Snapshot()
+	if r.Restore(kept); r.Snapshot() != before {
+		t.Error("a repeated Restore changed something")
+	}
 	for _, id := range []inventory.NodeID{"a", "b"} {
 		if got := hearing(t, r, id); got != inventory.Unreachable {
 			t.Errorf("%s at the start: want unreachable, got %s", id, got)

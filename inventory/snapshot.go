@@ -39,37 +39,24 @@ func (s *Snapshot) Node(id NodeID) *Node {
 // With returns a snapshot in which the allocations are made; nodes they do not
 // touch are shared with s. Allocations on unknown nodes are left out.
 func (s *Snapshot) With(as ...Allocation) *Snapshot {
-	return s.edit(func(n *Node) {
-		for _, a := range as {
-			if a.Node == n.ID {
-				n.Allocations = append(n.Allocations, a)
-			}
+	return s.edit(func(n *Node) *Node {
+		if slices.ContainsFunc(as, func(a Allocation) bool { return a.Node == n.ID }) {
+			return n.with(as)
 		}
-		slices.SortStableFunc(n.Allocations, func(a, b Allocation) int { return cmp.Compare(a.Shard, b.Shard) })
-	}, func(n *Node) bool {
-		return slices.ContainsFunc(as, func(a Allocation) bool { return a.Node == n.ID })
+		return n
 	})
 }
 
 // Without returns a snapshot in which the replica occupies nothing.
 func (s *Snapshot) Without(replica string) *Snapshot {
-	of := func(a Allocation) bool { return a.Replica == replica }
-	return s.edit(func(n *Node) {
-		n.Allocations = slices.DeleteFunc(n.Allocations, of)
-	}, func(n *Node) bool { return slices.ContainsFunc(n.Allocations, of) })
+	return s.edit(func(n *Node) *Node { return n.without(replica) })
 }
 
-// edit copies the nodes that match and changes the copies.
-func (s *Snapshot) edit(change func(*Node), match func(*Node) bool) *Snapshot {
+// edit gives every node to change, which returns it or a changed copy.
+func (s *Snapshot) edit(change func(*Node) *Node) *Snapshot {
 	out := &Snapshot{version: s.version, nodes: slices.Clone(s.nodes)}
 	for i, n := range out.nodes {
-		if !match(n) {
-			continue
-		}
-		c := *n
-		c.Allocations = slices.Clone(n.Allocations)
-		change(&c)
-		out.nodes[i] = &c
+		out.nodes[i] = change(n)
 	}
 	return out
 }

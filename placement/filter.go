@@ -129,11 +129,13 @@ func byLabels(q *query, n *inventory.Node) refusal {
 func sayLabels(q *query, n *inventory.Node, _ refusal) string {
 	var out []string
 	for _, key := range q.labels {
-		switch has, wants := n.Label(key), q.profile.Labels[key]; {
-		case has == wants:
-		case has == "":
+		has, wants := n.Label(key), q.profile.Labels[key]
+		if has == wants {
+			continue
+		}
+		if has == "" {
 			out = append(out, fmt.Sprintf("has no label %s, wants %q", key, wants))
-		default:
+		} else {
 			out = append(out, fmt.Sprintf("label %s is %q, wants %q", key, has, wants))
 		}
 	}

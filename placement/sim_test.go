@@ -77,7 +77,8 @@ func newSim(t *testing.T, seed uint64) *sim {
 func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
 
 func randomNode(rng *rand.Rand, id string) string {
-	words := []string{id,
+	words := []string{
+		id,
 		pick(rng, "", "mem=64", "mem=512", "mem=2048"), pick(rng, "", "cpu=16", "cpu=96"),
 		pick(rng, "", "rack=r1", "rack=r2"), pick(rng, "", "", "", "pool=p"),
 		pick(rng, "", "engines=vllm:a", "engines=vllm:b+llamacpp", "engines=none"),
