@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"llmgw.io/llmgw/catalog"
@@ -16,6 +17,14 @@ type target struct {
 	n      int
 	why    Why
 	clamps []string
+}
+
+// String is the number in words: "1 replica is wanted".
+func (t target) String() string {
+	if t.n == 1 {
+		return "1 replica is wanted"
+	}
+	return fmt.Sprintf("%d replicas are wanted", t.n)
 }
 
 // want decides how many replicas there should be.
@@ -39,12 +48,11 @@ func (s *step) want(g *group) {
 	if !m.OnDemand() {
 		return
 	}
-	up, busy := s.lively(g)
-	if t.n == 0 || busy > t.n {
+	if up := s.lively(g); t.n == 0 {
 		t.why = WhyDemand
-	}
-	if asked || up {
-		t.n = max(t.n, min(most, max(1, busy)))
+		if asked || up {
+			t.n = 1
+		}
 	}
 }
 
@@ -95,29 +103,33 @@ func (s *step) asked(g *group) bool {
 }
 
 // lively reports whether a replica that is up has to stay, though nothing asks
-// for the model, and how many are answering requests. Idle time counts from the
-// later of ready, last use and the routers' start; while no router speaks,
-// nothing is idle.
-func (s *step) lively(g *group) (up bool, busy int) {
-	idle := idleTimeout(&g.entry.Model)
+// for the model: one that was ready answers requests or is not idle yet. While
+// none was ready, those that start have the idle time from their order on.
+func (s *step) lively(g *group) bool {
+	wasReady := slices.ContainsFunc(g.units, func(u *unit) bool { return u.live() && !u.ReadyAt.IsZero() })
+	up := false
 	for _, u := range g.units {
-		if !u.live() {
-			continue
-		}
-		if s.busy(u) {
-			busy++
+		if u.live() && u.ReadyAt.IsZero() != wasReady && !s.idle(g, u) {
 			up = true
-			continue
 		}
-		if s.w.Traffic.Since.IsZero() {
-			up = true
-			continue
-		}
-		until := latest(u.ReadyAt, u.CreatedAt, s.w.Traffic.Replicas[u.ID].LastUsed, s.w.Traffic.Since).Add(idle)
-		s.wake(until)
-		up = up || s.now.Before(until)
 	}
-	return up, busy
+	return up
+}
+
+// idle reports whether the replica was of no use for the idle time, counted from
+// the later of ready, last use and the routers' start. While no router speaks,
+// nothing is idle.
+func (s *step) idle(g *group, u *unit) bool {
+	if s.w.Traffic.Since.IsZero() || s.busy(u) {
+		return false
+	}
+	since := latest(u.ReadyAt, s.w.Traffic.Replicas[u.ID].LastUsed, s.w.Traffic.Since)
+	if u.ReadyAt.IsZero() {
+		since = latest(since, u.CreatedAt)
+	}
+	until := since.Add(idleTimeout(&g.entry.Model))
+	s.wake(until)
+	return !s.now.Before(until)
 }
 
 // busy reports whether the replica answers requests, by the routers' word or by

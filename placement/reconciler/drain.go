@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"llmgw.io/llmgw/inventory"
@@ -22,10 +23,10 @@ const (
 	listSettle = 10 * time.Second
 )
 
-// retire takes a replica out: by way of Drain when it may have requests, else
-// at once.
+// retire takes a replica out: by way of Drain when it may have requests, else at
+// once.
 func (s *step) retire(u *unit, why string) {
-	if u.ReadyAt.IsZero() {
+	if !s.mayServe(u) {
 		u.enter(Stop, s.now, why)
 		return
 	}
@@ -35,6 +36,15 @@ func (s *step) retire(u *unit, why string) {
 		limit = DefaultDrainTimeout
 	}
 	u.DrainBy = s.now.Add(limit)
+}
+
+// mayServe reports whether requests may be with the replica: it is ready, was so
+// when its agent last spoke, or routers say so.
+func (s *step) mayServe(u *unit) bool {
+	if u.state == StateReady || s.w.Traffic.Replicas[u.ID].InFlight > 0 {
+		return true
+	}
+	return !u.ReadyAt.IsZero() && s.unheard(u)
 }
 
 // evacuate marks the replicas on nodes that people drain: each stays until
@@ -122,8 +132,8 @@ func (s *step) finish(g *group) {
 			u.enter(Stop, s.now, u.Why)
 		}
 		if u.Phase == Stop && !u.gone && s.stopped(u) {
-			u.gone = true
-			s.event(EventStopped, g, u, u.leadNode(), fmt.Sprintf("Replica %s has stopped: %s.", u.ID, u.Why))
+			u.gone, u.why = true, u.Why
+			s.event(EventStopped, g, u, u.leadNode(), fmt.Sprintf("Replica %s has stopped: %s.", u.ID, strings.TrimSuffix(u.Why, ".")))
 		}
 	}
 }
@@ -134,8 +144,8 @@ func (s *step) drained(u *unit) bool {
 	if u.state == StateFailed || u.state == StateStopped || !s.now.Before(u.DrainBy) {
 		return true
 	}
-	s.wake(u.DrainBy)
 	if s.w.Traffic.Since.IsZero() {
+		s.wake(u.DrainBy)
 		return false
 	}
 	settled := u.PhaseSince.Add(routersSettle)

@@ -38,17 +38,18 @@ func Backoff(failures int) time.Duration {
 	return min(d, MaxBackoff)
 }
 
-// fail stops the replicas of which a shard failed. One dead shard takes its
-// whole group down, since the others wait for it for ever.
+// fail stops the replicas of which a shard failed, or stopped though nobody
+// asked it to. One dead shard takes its whole group down, since the others wait
+// for it for ever.
 func (s *step) fail(g *group) {
 	for _, u := range g.units {
-		if !u.live() || u.state != StateFailed {
+		if !u.live() || (u.state != StateFailed && u.state != StateStopped) {
 			continue
 		}
 		node, st := u.failedShard(s.w.Fleet)
 		reason := st.Error
 		if reason == "" {
-			reason = "The engine failed and its agent does not say why; look at the shard's logs."
+			reason = "The engine ended and its agent does not say why; look at the shard's logs."
 		}
 		u.enter(Stop, s.now, "failed: "+reason)
 		s.event(EventFailed, g, u, node, fmt.Sprintf("Replica %s failed on %s: %s", u.ID, node, reason))
@@ -60,7 +61,7 @@ func (s *step) fail(g *group) {
 
 func (u *unit) failedShard(fleet *inventory.Snapshot) (inventory.NodeID, inventory.ShardStatus) {
 	for i := range u.Shards {
-		if st := ShardStateOf(&u.Replica, &u.Shards[i], fleet); st.State == inventory.ShardFailed {
+		if st := ShardStateOf(&u.Replica, &u.Shards[i], fleet); st.State == inventory.ShardFailed || st.State == inventory.ShardStopped {
 			return u.Shards[i].Spot.Node, st
 		}
 	}
@@ -120,21 +121,19 @@ func (g *group) clearFailures() {
 // allowed is how many of the missing replicas may be started now.
 func (s *step) allowed(g *group, missing int) int {
 	m := &g.mem
-	if m.Parked {
-		return 0
-	}
-	if s.now.Before(m.RetryAt) {
+	early := s.now.Before(m.RetryAt)
+	if early && !m.Parked {
 		s.wake(m.RetryAt)
+	}
+	starting := func(u *unit) bool { return u.counts() && !u.ready() }
+	g.waits = m.Parked || early || (m.Failures > 0 && slices.ContainsFunc(g.units, starting))
+	switch {
+	case g.waits:
 		return 0
+	case m.Failures > 0:
+		return 1
 	}
-	if m.Failures == 0 {
-		return missing
-	}
-	starting := slices.ContainsFunc(g.units, func(u *unit) bool { return u.counts() && !u.ready() })
-	if starting {
-		return 0
-	}
-	return 1
+	return missing
 }
 
 // retry carries out an order to try a model again.

@@ -1,39 +1,57 @@
 package reconciler
 
+import "fmt"
+
 // tell writes down what people are shown of a model. One that is gone from the
 // catalog has no health.
 func (s *step) tell(g *group) {
 	if g.entry == nil {
 		return
 	}
-	if len(g.running()) >= g.target.n {
-		g.mem.Unplaceable = false
-	}
 	m := &g.mem
 	h := ModelHealth{
 		Desired: g.target.n, Why: g.target.why, Failures: m.Failures, Parked: m.Parked,
-		Reason: m.Reason, Cause: m.Cause, Unplaceable: g.refused, Clamps: g.target.clamps,
+		Reason: m.Reason, Cause: m.Cause, Clamps: g.target.clamps,
 	}
 	if m.Parked {
 		h.Why = WhyParked
 	} else if m.RetryAt.After(s.now) {
 		h.RetryAt = m.RetryAt
 	}
+	h.Ready, h.Total = g.count()
+	s.tellUnplaceable(g, &h)
+	s.plan.Health[g.name] = h
+	if g.trace != nil {
+		s.plan.Traces[g.name] = *g.trace
+	}
+}
+
+// count is how many replicas are ready, and how many hold capacity.
+func (g *group) count() (ready, total int) {
 	for _, u := range g.units {
 		if !u.live() {
 			continue
 		}
 		switch u.state {
 		case StateReady:
-			h.Ready++
-			h.Total++
+			ready++
+			total++
 		case StatePending, StateFetching, StateStarting:
-			h.Total++
+			total++
 		case StateDraining, StateStopped, StateFailed, StateLost:
 		}
 	}
-	s.plan.Health[g.name] = h
-	if g.trace != nil {
-		s.plan.Traces[g.name] = *g.trace
+	return ready, total
+}
+
+// tellUnplaceable says whether the model is short for want of room, and tells so
+// once. While its next start waits, the last attempt still stands. A model that
+// is only short of replacements serves as before and is not meant.
+func (s *step) tellUnplaceable(g *group, h *ModelHealth) {
+	short := h.Total < h.Desired
+	h.Unplaceable = short && (g.refused || (g.waits && g.mem.Unplaceable))
+	if h.Unplaceable && !g.mem.Unplaceable {
+		s.event(EventUnplaceable, g, nil, "", fmt.Sprintf("Model %s is short of replicas and no node has room; ask explain-placement why.", g.name))
 	}
+	g.mem.Unplaceable = h.Unplaceable
 }

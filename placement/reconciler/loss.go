@@ -9,7 +9,8 @@ import (
 
 // The rule of lost nodes. A replica on a lost node no longer counts, so another
 // one is placed for it, but it is not given up before that one is ready: routers
-// may still reach it, and its node may return.
+// may still reach it, and its node may return. One whose node was removed is
+// given up at once.
 //
 // When the node returns and there is one replica too many, the original stays
 // if it is ready and its replacement is not yet; the replacement is stopped
@@ -47,7 +48,8 @@ func (g *group) find(id ReplicaID) *unit {
 	return nil
 }
 
-// noteLost tells once of each replica that is lost.
+// noteLost tells once of each replica that is lost, and gives up those whose
+// node people removed: it will not return.
 func (s *step) noteLost(g *group) {
 	var lost []ReplicaID
 	for _, u := range g.units {
@@ -57,7 +59,10 @@ func (s *step) noteLost(g *group) {
 		lost = append(lost, u.ID)
 		if !slices.Contains(g.mem.Lost, u.ID) {
 			node := s.lostNode(u)
-			s.event(EventLost, g, u, node, fmt.Sprintf("Replica %s is lost with node %s; another one is looked for.", u.ID, node))
+			s.event(EventLost, g, u, node, fmt.Sprintf("Replica %s is lost with node %s.", u.ID, node))
+		}
+		if node, removed := s.removedNode(u); removed {
+			u.enter(Stop, s.now, fmt.Sprintf("node %s was removed", node))
 		}
 	}
 	g.mem.Lost = lost
@@ -70,6 +75,15 @@ func (s *step) lostNode(u *unit) inventory.NodeID {
 		}
 	}
 	return u.leadNode()
+}
+
+func (s *step) removedNode(u *unit) (inventory.NodeID, bool) {
+	for i := range u.Shards {
+		if id := u.Shards[i].Spot.Node; s.w.Fleet.Node(id) == nil {
+			return id, true
+		}
+	}
+	return "", false
 }
 
 func (s *step) nodeLost(sh *Shard) bool {

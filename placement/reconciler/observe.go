@@ -85,19 +85,26 @@ func (s *step) observe(g *group) {
 			s.event(EventReady, g, u, u.leadNode(), fmt.Sprintf("Replica %s is ready on %s.", u.ID, u.leadNode()))
 		}
 	}
+	s.noteLost(g)
+}
+
+// findAway marks the replicas that are in want of a node.
+func (s *step) findAway(g *group) {
 	for _, u := range g.units {
 		u.away = u.live() && (u.state == StateLost || s.unsure(g, u))
 	}
-	s.noteLost(g)
 }
 
 // unsure reports whether the replica's node has not said yet what it runs,
 // while another replica was ordered in its place. It is neither counted nor
 // given up before the node has spoken.
 func (s *step) unsure(g *group, u *unit) bool {
-	if g.replacementOf(u.ID) == nil {
-		return false
-	}
+	return g.replacementOf(u.ID) != nil && s.unheard(u)
+}
+
+// unheard reports whether nothing is known of a shard since the control plane
+// started, or since its agent did.
+func (s *step) unheard(u *unit) bool {
 	for _, sh := range u.Shards {
 		n := s.w.Fleet.Node(sh.Spot.Node)
 		if n == nil || n.ShardsKnown {

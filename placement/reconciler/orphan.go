@@ -31,7 +31,7 @@ func (s *step) findOrphans() {
 			found = append(found, id)
 			if _, told := slices.BinarySearch(s.mem.Orphans, id); !told {
 				s.event(EventOrphan, &group{name: catalog.Name(st.Model)}, nil, n.ID,
-					fmt.Sprintf("Node %s runs shard %s, which was not ordered; it is told to stop it.", n.ID, id))
+					fmt.Sprintf("Node %s runs shard %s, which is not ordered; it is told to stop it.", n.ID, id))
 			}
 		}
 	}

@@ -22,15 +22,37 @@ func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
 		s.observe(g)
 		s.fail(g)
 		s.forgive(g)
+		s.arrange(g)
+		s.finish(g)
+		s.tell(g)
+	}
+	s.findOrphans()
+	return s.result()
+}
+
+// arrange makes the model's replicas what they should be. Whatever lets one go
+// may be what another one waited for, so it goes on until nothing moves; each
+// replica leaves once, so it ends.
+func (s *step) arrange(g *group) {
+	for was := -1; was != g.moves(); {
+		was = g.moves()
+		s.findAway(g)
 		s.want(g)
 		s.restart(g)
 		s.evacuate(g)
 		s.reunite(g)
 		s.scale(g)
 		s.handOver(g)
-		s.finish(g)
-		s.tell(g)
 	}
-	s.findOrphans()
-	return s.result()
+}
+
+// moves counts what was placed and what has left.
+func (g *group) moves() int {
+	n := len(g.units)
+	for _, u := range g.units {
+		if u.Phase != Run {
+			n++
+		}
+	}
+	return n
 }

@@ -41,7 +41,8 @@ func (s *step) restart(g *group) {
 	}
 	u := g.nextInPlace()
 	switch {
-	case u == nil:
+	case u == nil || len(g.running()) > g.target.n:
+		// One too many goes first, and that may be the very one.
 	case g.mem.Parked:
 		g.clamp("Replica %s is not restarted in place while the model is parked: it might not start again. Retry the model first.", u.ID)
 	default:
@@ -87,6 +88,10 @@ func (g *group) nextInPlace() *unit {
 	return g.units[i]
 }
 
+// clamp adds a sentence, once, about why things are not as asked for.
 func (g *group) clamp(format string, args ...any) {
-	g.target.clamps = append(g.target.clamps, fmt.Sprintf(format, args...))
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(g.target.clamps, text) {
+		g.target.clamps = append(g.target.clamps, text)
+	}
 }

@@ -22,13 +22,16 @@ func (s *step) scale(g *group) {
 	}
 }
 
-// shrink retires the least valuable first: not ready before ready, stale before
-// fresh, then the fewest requests, then the newest.
+// shrink retires the least valuable first: not ready before ready, idle before
+// used where the model runs on demand, stale before fresh, then the fewest
+// requests, then the newest.
 func (s *step) shrink(g *group, running []*unit, n int) {
+	idle := func(u *unit) bool { return g.entry != nil && g.entry.Model.OnDemand() && s.idle(g, u) }
 	running = slices.DeleteFunc(running, func(u *unit) bool { return !u.live() })
 	slices.SortFunc(running, func(a, b *unit) int {
 		return cmp.Or(
 			order(!a.ready(), !b.ready()),
+			order(idle(a), idle(b)),
 			order(g.stale(a), g.stale(b)),
 			cmp.Compare(s.w.Traffic.Replicas[a.ID].InFlight, s.w.Traffic.Replicas[b.ID].InFlight),
 			b.CreatedAt.Compare(a.CreatedAt),
@@ -47,7 +50,7 @@ func (s *step) surplus(g *group) string {
 	case g.target.n == 0 && g.entry.Model.OnDemand():
 		return "nobody asks for the model"
 	}
-	return fmt.Sprintf("%d replicas are wanted", g.target.n)
+	return g.target.String()
 }
 
 // order puts true before false.
@@ -88,9 +91,6 @@ func (s *step) place(g *group, missing int) {
 		}
 		s.add(g, d.Candidate)
 	}
-	if g.trace != nil {
-		g.mem.Unplaceable = false
-	}
 }
 
 // choose asks the placer, first without the nodes where the model failed of
@@ -125,23 +125,15 @@ func Request(m *catalog.Model) placement.Request {
 	return placement.Request{Model: m, Profiles: names}
 }
 
-// refused notes that there is no room. A model that is only short of
-// replacements serves as before, so it does not count as unplaceable.
+// refused notes that there is no room, for what is short or for what is to be
+// replaced.
 func (s *step) refused(g *group) {
-	serving := 0
+	g.refused = true
 	for _, u := range g.units {
-		if u.live() && !u.away {
-			serving++
-		}
 		if u.live() && u.leaving {
 			g.clamp("%s", s.waiting(u))
 		}
 	}
-	g.refused = serving < g.target.n
-	if g.refused && !g.mem.Unplaceable {
-		s.event(EventUnplaceable, g, nil, "", fmt.Sprintf("Model %s is short of replicas and no node has room; ask explain-placement why.", g.name))
-	}
-	g.mem.Unplaceable = g.refused
 	s.breakUp(g)
 }
 
@@ -171,7 +163,7 @@ func (s *step) add(g *group, c placement.Candidate) {
 		u.versions = append(u.versions, spot.NodeVersion)
 	}
 	s.fleet = s.fleet.With(spots...)
-	u.why = fmt.Sprintf("%d replicas are wanted (%s).", g.target.n, g.target.why)
+	u.why = fmt.Sprintf("%s (%s).", g.target, g.target.why)
 	if u.Replaces != "" {
 		u.why = fmt.Sprintf("It replaces %s.", u.Replaces)
 	}

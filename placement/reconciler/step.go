@@ -35,7 +35,9 @@ type group struct {
 	target target
 	// refused says that the step looked for room and found none.
 	refused bool
-	trace   *placement.Trace
+	// waits says that it is short and must not start anything yet.
+	waits bool
+	trace *placement.Trace
 }
 
 // unit is one replica, as it will be after the step.
