@@ -126,6 +126,9 @@ func (s *Store) UseJoinToken(ctx context.Context, use storage.TokenUse) error {
 
 // knowNode makes a node known; one that is known keeps its settings.
 func knowNode(ctx context.Context, tx bun.Tx, id inventory.NodeID) error {
+	if known, err := nodeSettings(ctx, tx, id); err != nil || known != nil {
+		return err
+	}
 	revision, err := nextRevision(ctx, tx)
 	if err != nil {
 		return err

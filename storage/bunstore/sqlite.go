@@ -42,7 +42,6 @@ func openSQLite(path string, readers int) (rw, ro *bun.DB, err error) {
 		return nil, nil, fmt.Errorf("open %s: %w: %v", path, storage.ErrUnavailable, err)
 	}
 	w.SetMaxOpenConns(1)
-	w.SetConnMaxIdleTime(0)
 	r, err := sql.Open("sqlite", sqliteDSN(path, false))
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open %s: %w: %v", path, storage.ErrUnavailable, err), w.Close())
