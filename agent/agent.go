@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,8 @@ type Agent struct {
 	bad     badPorts
 	// marks begins the mark of every process this agent's data folder knows.
 	marks   string
+	// run names this run, for the order of what it says.
+	run     string
 	started atomic.Bool
 	// contact is when the control plane last answered, in Unix nanoseconds.
 	contact atomic.Int64
@@ -59,6 +62,7 @@ func New(cfg Config) (*Agent, error) {
 		board:   newBoard(),
 		facts:   newFactsBox(),
 		marks:   hashed(cfg.DataDir)[:12] + ".",
+		run:     rand.Text(),
 		shards:  map[string]*shard{},
 	}, nil
 }

@@ -70,6 +70,7 @@ func (a *Agent) beat(ctx context.Context, seq uint64, samples <-chan inventory.S
 	default:
 		b.Shards, rev = a.board.news()
 	}
+	b.Run, b.Rev = a.run, rev
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Times.Request)
 	defer cancel()
 	b.At = time.Now()

@@ -56,8 +56,8 @@ func (b *board) drop(id string) {
 	delete(b.rows, id)
 }
 
-// news are the statuses that were not answered yet, and the revision to pass to
-// heard once they are.
+// news are the statuses that were not answered yet, and the list's revision, to
+// pass to heard once it is.
 func (b *board) news() ([]inventory.ShardStatus, uint64) {
 	return b.list(func(r *row) bool { return r.rev > r.told })
 }
@@ -70,6 +70,7 @@ func (b *board) all() ([]inventory.ShardStatus, uint64) {
 func (b *board) list(want func(*row) bool) ([]inventory.ShardStatus, uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.rev++ // so that of two lists the later one is known
 	out := []inventory.ShardStatus{}
 	for _, r := range b.rows {
 		if want(r) {

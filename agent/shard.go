@@ -86,6 +86,9 @@ func (s *shard) running(ctx context.Context) (context.Context, context.CancelFun
 // running, or when the shard is gone and forgotten.
 func (s *shard) run(ctx context.Context) {
 	err := s.adopt(ctx)
+	if err != nil {
+		s.fail(err)
+	}
 	for ctx.Err() == nil {
 		_, stop, absent := s.wish()
 		switch {

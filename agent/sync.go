@@ -55,7 +55,7 @@ func (a *Agent) poll(ctx context.Context) error {
 	facts, hash := a.facts.due(a.cfg.Times.Facts, time.Now())
 	shards, rev := a.board.all()
 	in := protocol.Sync{
-		Node: string(a.cfg.Node), Version: have.Version, Epoch: have.Epoch,
+		Node: string(a.cfg.Node), Run: a.run, Rev: rev, Version: have.Version, Epoch: have.Epoch,
 		Facts: facts, FactsHash: hash, Shards: shards,
 	}
 	if facts != nil {

@@ -32,6 +32,7 @@ func (h *Hub) beat(_ context.Context, node inventory.NodeID, peer netip.Addr, b 
 	}
 	s := h.session(node)
 	h.mu.Lock()
+	old := s.overtaken(b.Run, b.Rev)
 	want := protocol.WantNothing
 	switch {
 	case !s.whole:
@@ -40,7 +41,10 @@ func (h *Hub) beat(_ context.Context, node inventory.NodeID, peer netip.Addr, b 
 		want = protocol.WantFacts
 	}
 	h.mu.Unlock()
-	rep := inventory.Report{Shards: h.shards(node, peer, b.Shards), Sample: sample(b.Sample), At: b.At}
+	rep := inventory.Report{Sample: sample(b.Sample), At: b.At}
+	if !old {
+		rep.Shards = h.shards(node, peer, b.Shards)
+	}
 	h.cfg.Registry.Apply(node, rep, time.Now())
 	ans := protocol.BeatAnswer{SeenSeq: b.Seq, Want: want}
 	if addr, here := h.cfg.Leader(); !here {
@@ -85,16 +89,20 @@ func (h *Hub) sync(ctx context.Context, node inventory.NodeID, peer netip.Addr, 
 }
 
 func (h *Hub) takeReport(s *session, node inventory.NodeID, peer netip.Addr, in protocol.Sync) {
-	rep := inventory.Report{Whole: true}
+	h.mu.Lock()
+	rep := inventory.Report{Whole: !s.overtaken(in.Run, in.Rev)}
+	h.mu.Unlock()
 	if in.Facts != nil {
 		f := facts(*in.Facts, peer)
 		rep.Facts = &f
 	}
-	rep.Shards = h.shardsOf(rep.Facts, node, peer, in.Shards)
+	if rep.Whole {
+		rep.Shards = h.shardsOf(rep.Facts, node, peer, in.Shards)
+	}
 	h.cfg.Registry.Apply(node, rep, time.Now())
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s.whole = true
+	s.whole = s.whole || rep.Whole
 	if in.Facts != nil {
 		s.facts = in.FactsHash
 	}

@@ -18,6 +18,9 @@ type session struct {
 	cut context.Context
 	end context.CancelFunc
 
+	// run and rev are of the newest list of shards that was taken.
+	run string
+	rev uint64
 	// facts is the hash of the facts last received; whole says that a whole
 	// list of shards was.
 	facts string
@@ -48,6 +51,16 @@ func (h *Hub) session(node inventory.NodeID) *session {
 		h.sessions[node] = s
 	}
 	return s
+}
+
+// overtaken reports whether a list of shards is older than one that was taken:
+// beats and polls travel apart. It is called with the hub's lock held.
+func (s *session) overtaken(run string, rev uint64) bool {
+	if run != "" && run == s.run && rev < s.rev {
+		return true
+	}
+	s.run, s.rev = run, rev
+	return false
 }
 
 // rouse wakes the open poll. It is called with the hub's lock held.

@@ -11,6 +11,11 @@ type Beat struct {
 	Node string `json:"node"`
 	// Seq rises by one with every beat of one agent process.
 	Seq uint64 `json:"seq"`
+	// Run names one run of an agent; Rev rises with every list of shards it
+	// makes, for a beat or a poll. What arrives with a lower one than was seen of
+	// the run has been overtaken. Empty: the agent is too old to say.
+	Run string `json:"run,omitempty"`
+	Rev uint64 `json:"rev,omitempty"`
 	// At is the agent's clock.
 	At time.Time `json:"at"`
 	// FactsHash is of the facts last sent; another one makes the control plane

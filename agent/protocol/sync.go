@@ -12,6 +12,9 @@ import (
 // PollAfter.
 type Sync struct {
 	Node string `json:"node"`
+	// Run and Rev are the beat's.
+	Run string `json:"run,omitempty"`
+	Rev uint64 `json:"rev,omitempty"`
 	// Version and Epoch are of the desired state the agent has. Zero: none.
 	Version uint64 `json:"version"`
 	Epoch   int64  `json:"epoch"`
