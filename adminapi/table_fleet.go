@@ -14,7 +14,7 @@ func clusterRoutes() []route {
 		endpoint:    answers((*API).summary),
 	}, {
 		method: http.MethodGet, pattern: "/openapi.json", name: "openapi.get", op: "OpenAPI", scope: auth.Read,
-		summary:     "Show this document",
+		summary:     "Show the OpenAPI document of this surface",
 		description: "Every route that is built, whatever is wired in. A route that needs a part carries x-llmgw-needs.",
 		endpoint:    writes("application/json", (*API).openapi),
 	}}

@@ -1,0 +1,229 @@
+package adminapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v3"
+
+	"llmgw.io/llmgw/adminapi"
+	"llmgw.io/llmgw/adminapi/ctl"
+	"llmgw.io/llmgw/adminapi/view"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/storage"
+)
+
+// Every row of the table has a command, which says of itself what the table
+// says, unless several commands share the row.
+func TestCommandsHaveEveryRoute(t *testing.T) {
+	t.Parallel()
+	users := map[string][]*cli.Command{}
+	var walk func(*cli.Command)
+	walk = func(c *cli.Command) {
+		ops, _ := c.Metadata[ctl.Operations].([]string)
+		for _, op := range ops {
+			if len(ops) == 1 {
+				users[op] = append(users[op], c)
+			}
+		}
+		for _, sub := range c.Commands {
+			walk(sub)
+		}
+	}
+	walk(ctl.Command())
+	if len(users) == 0 {
+		t.Fatal("no command says which operations it uses")
+	}
+	for _, r := range adminapi.Routes() {
+		cs := users[r.Operation]
+		switch {
+		case len(cs) == 0:
+			t.Errorf("%s %s: no command uses %s", r.Method, r.Pattern, r.Operation)
+		case len(cs) == 1 && cs[0].Usage != r.Summary:
+			t.Errorf("%s: the command says %q and the table %q", r.Operation, cs[0].Usage, r.Summary)
+		}
+		delete(users, r.Operation)
+	}
+	for op := range users {
+		t.Errorf("a command uses %s, which is in no row", op)
+	}
+}
+
+// terminal runs commands against a house.
+type terminal struct {
+	h      *house
+	server string
+}
+
+func newTerminal(t *testing.T) *terminal {
+	t.Helper()
+	h := newHouse(t)
+	srv := httptest.NewServer(h.api)
+	t.Cleanup(srv.Close)
+	return &terminal{h: h, server: srv.URL}
+}
+
+// run is one command line, as the owner.
+func (x *terminal) run(t *testing.T, stdin string, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	var o, e bytes.Buffer
+	c := ctl.Command()
+	c.Reader, c.Writer, c.ErrWriter = strings.NewReader(stdin), &o, &e
+	all := slices.Concat([]string{"ctl", "--server", x.server, "--token", x.h.tokens[storage.RoleOwner], "--actor", "tester"}, args)
+	err = c.Run(t.Context(), all)
+	return o.String(), e.String(), err
+}
+
+const tinyYAML = `
+name: org/tiny
+aliases: [small]
+source: file:///weights/tiny.gguf
+scaling: {min: 1, max: 2, idle_timeout: 10m}
+profiles:
+  - name: cpu
+    engine: llamacpp
+    min_memory_gb: 2
+`
+
+func TestCommandsFromEndToEnd(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	x.h.node("a1")
+	steps := []struct {
+		line  string
+		stdin string
+		want  []string
+	}{
+		{"models add -f -", tinyYAML, []string{"Model org/tiny is added"}},
+		{"models list", "", []string{"MODEL", "org/tiny", "standard"}},
+		{"models get org/tiny", "", []string{"name: org/tiny", "idle_timeout: 600000000000"}},
+		{"models get org/tiny -o json", "", []string{`"name": "org/tiny"`}},
+		{"models scale org/tiny --min 2", "", []string{"2 to 2 replicas"}},
+		{"models scale org/tiny --min 0 --max 1 --idle-timeout 5m", "", []string{"on demand", "5m0s"}},
+		{"models resources org/tiny --memory-gb 4 --cpu-cores 2", "", []string{"cpu", "4", "2"}},
+		{"models class org/tiny batch", "", []string{"Model org/tiny is batch."}},
+		{"models put org/tiny -f -", tinyYAML, []string{"Model org/tiny is replaced."}},
+		{"models retry small", "", []string{"was not parked"}},
+		{"models target small", "", []string{"org/tiny", "min"}},
+		{"models headroom small --limit 2", "", []string{"room for 0 more"}},
+		{"explain small", "", []string{"has no replica"}},
+		{"nodes list", "", []string{"NODE", "a1", "64 GiB"}},
+		{"nodes cordon a1 --reason swap", "", []string{"Node a1 is cordoned."}},
+		{"nodes drain a1", "", []string{"Node a1 is draining."}},
+		{"nodes ready a1", "", []string{"Node a1 is ready."}},
+		{"nodes get a1", "", []string{"id: a1", "state: ready"}},
+		{"replicas -o json", "", []string{"[]"}},
+		{"usage --by model", "", nil},
+		{"audit list --object model:org/tiny", "", []string{"models.scale", "token:owner", "tester"}},
+		{"audit verify", "", []string{"whole"}},
+		{"keys create --name ci --model org/tiny --expires-in 24h", "", []string{"sk-llmgw-"}},
+		{"keys list", "", []string{"ci", "org/tiny", "works until"}},
+		{"tokens join create", "", []string{"llmgw-join-"}},
+		{"tokens join list", "", []string{"abcdefghij"}},
+		{"tokens join revoke abcdefghij", "", []string{"revoked"}},
+		{"tokens admin create --name ci --role viewer", "", []string{"llmgw-adm-"}},
+		{"tokens admin list", "", []string{"ci", "viewer"}},
+		{"summary", "", []string{"1 ready", "memory"}},
+		{"openapi", "", []string{`"openapi": "3.1.0"`}},
+		{"models rm org/tiny", "", []string{"Model org/tiny is removed."}},
+	}
+	for _, s := range steps {
+		out, errOut, err := x.run(t, s.stdin, strings.Fields(s.line)...)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", s.line, err, errOut)
+		}
+		for _, w := range s.want {
+			if !strings.Contains(out, w) {
+				t.Errorf("%s: want %q in\n%s%s", s.line, w, out, errOut)
+			}
+		}
+	}
+}
+
+func TestCommandsThatFail(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	steps := []struct {
+		line, stdin string
+		code        int
+		says        string
+	}{
+		{"models get nobody", "", 1, "there is no model \"nobody\""},
+		{"models add -f -", "name: x\nnope: 1\n", 1, `there is no field "nope"`},
+		{"models add -f -", "- a\n- b\n", 1, "must be one object"},
+		{"models add -f -", "{name: [", 1, "neither JSON nor YAML"},
+		{"models add -f /does/not/exist", "", 1, "cannot be read"},
+		{"models add", "", 2, "file"},
+		{"models get", "", 2, "takes one argument (MODEL)"},
+		{"models get a b", "", 2, "takes one argument (MODEL)"},
+		{"models scale x", "", 2, "min"},
+		{"models scale x --min many", "", 2, "many"},
+		{"models frobnicate", "", 2, `no command "frobnicate"`},
+		{"frobnicate", "", 2, `no command "frobnicate"`},
+		{"models list --nope", "", 2, "nope"},
+		{"models list -o xml", "", 2, "table, json or yaml"},
+		{"restart", "", 2, "--all"},
+		{"nodes rm nobody", "", 1, "there is no node"},
+		{"wait nobody", "", 1, "there is no model"},
+		{"nodes list --token llmgw-adm-wrong", "", 1, "not valid"},
+	}
+	for _, s := range steps {
+		_, _, err := x.run(t, s.stdin, strings.Fields(s.line)...)
+		if err == nil || ctl.ExitCode(err) != s.code || !strings.Contains(err.Error(), s.says) {
+			t.Errorf("%s: want exit %d and %q, got %d, %v", s.line, s.code, s.says, ctl.ExitCode(err), err)
+		}
+	}
+	if ctl.ExitCode(nil) != 0 {
+		t.Error("no error is 0")
+	}
+}
+
+func TestWhereTheTokenComesFrom(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "admin.token")
+	if err := os.WriteFile(file, []byte(x.h.tokens[storage.RoleViewer]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) error {
+		c := ctl.Command()
+		c.Writer, c.ErrWriter = &bytes.Buffer{}, &bytes.Buffer{}
+		return c.Run(t.Context(), append([]string{"ctl", "--server", x.server}, args...))
+	}
+	if err := run("--data-dir", dir, "models", "list"); err != nil {
+		t.Errorf("the data folder's own token: %v", err)
+	}
+	if err := run("--token-file", file, "models", "list"); err != nil {
+		t.Errorf("a file: %v", err)
+	}
+	if err := run("--data-dir", t.TempDir(), "models", "list"); err == nil || !strings.Contains(err.Error(), "admin.token") {
+		t.Errorf("want to be told where it was looked for, got %v", err)
+	}
+	if err := run("--token-file", filepath.Join(dir, "none"), "models", "list"); err == nil || ctl.ExitCode(err) != 1 {
+		t.Errorf("a named file must be there, got %v", err)
+	}
+}
+
+func TestProgramsGetWhatTheAPIAnswers(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	m := tiny("tiny")
+	m.Description = "a <b> & c\x1b[31m"
+	x.h.must(t, m)
+	out, _, err := x.run(t, "", "models", "list", "-o", "json")
+	var list []view.ModelView
+	if err != nil || json.Unmarshal([]byte(out), &list) != nil || len(list) != 2 || list[1].Description != m.Description {
+		t.Errorf("want the list whole, got %s, %v", out, err)
+	}
+	x.h.loop.retry = func(catalog.Name) (bool, error) { return true, nil }
+	if out, _, err := x.run(t, "", "models", "retry", "tiny", "-o", "yaml"); err != nil || strings.TrimSpace(out) != "was_parked: true" {
+		t.Errorf("want YAML, got %q, %v", out, err)
+	}
+}
