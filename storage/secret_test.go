@@ -84,7 +84,7 @@ func TestPepper(t *testing.T) {
 			t.Errorf("want %s not to match", name)
 		}
 	}
-	if p.EngineKey("m-1") != p.EngineKey("m-1") || p.EngineKey("m-1") == p.EngineKey("m-2") || p.EngineKey("m-1") == other.EngineKey("m-1") {
+	if again := p.EngineKey("m-1"); again != p.EngineKey("m-1") || again == p.EngineKey("m-2") || again == other.EngineKey("m-1") {
 		t.Error("want an engine's key to follow from the pepper and the replica alone")
 	}
 	if p.EngineKey("x") == p.Hash("engine-key\x00x") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -24,14 +23,16 @@ import (
 // read the same clock, so times and hashes agree to the last digit.
 func TestAgreesWithMemory(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	// Migrated once and copied for every history.
+	path := filepath.Join(t.TempDir(), "llmgw.db")
+	if err := openAt(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	fresh := readFile(t, path)
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(timeless{t}, func(r *rapid.T) {
-			folder, err := os.MkdirTemp(dir, "")
-			if err != nil {
-				r.Fatal(err)
-			}
-			s, err := Open(context.Background(), Config{DSN: filepath.Join(folder, "llmgw.db")})
+			writeFile(t, path, fresh)
+			s, err := Open(context.Background(), Config{DSN: path})
 			if err != nil {
 				r.Fatal(err)
 			}

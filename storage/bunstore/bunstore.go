@@ -141,7 +141,7 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	if err := errors.Join(s.ro.Close(), s.rw.Close(), s.lock.release()); err != nil {
-		return fmt.Errorf("close the store: %w: %v", storage.ErrUnavailable, err)
+		return fmt.Errorf("close the store: %w: %s", storage.ErrUnavailable, err.Error())
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ type dialect struct {
 	place string
 	// migrations is the folder of its migrations.
 	migrations string
-	// classify returns the sentinel for an error of the driver and a sentence
-	// about the mend; ok is false for errors of others.
-	classify func(error) (sentinel error, mend string, ok bool)
+	// classify turns an error of the driver into one of the contract, with the
+	// next step. Nil: it is not the driver's.
+	classify func(error) error
 }

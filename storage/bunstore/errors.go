@@ -40,10 +40,10 @@ func (s *Store) translate(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return storage.ErrNotFound
 	}
-	if sentinel, mend, ok := s.dialect.classify(err); ok {
-		return fmt.Errorf("%w: %s", sentinel, mend)
+	if told := s.dialect.classify(err); told != nil {
+		return told
 	}
-	return fmt.Errorf("%w: %s: %v", storage.ErrUnavailable, s.dialect.place, err)
+	return fmt.Errorf("%w: %s: %s", storage.ErrUnavailable, s.dialect.place, err.Error())
 }
 
 // ofTheMachine reports whether a write failed for a reason that only a write

@@ -27,7 +27,7 @@ func lockFile(database string) (*fileLock, error) {
 		return nil, fmt.Errorf("the folder %s does not exist; make it, or name another file for the store: %w", filepath.Dir(path), storage.ErrUnavailable)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lock the store's file: %w: %v", storage.ErrUnavailable, err)
+		return nil, fmt.Errorf("lock the store's file: %w: %w", storage.ErrUnavailable, err)
 	}
 	if !free {
 		return nil, fmt.Errorf("%w: %s has %s; stop it, or give this one a file of its own", storage.ErrInUse, holder(path), database)

@@ -26,7 +26,7 @@ func sqliteDialect(path string) dialect {
 		kind:       "sqlite",
 		place:      path,
 		migrations: "migrations/sqlite",
-		classify:   func(err error) (error, string, bool) { return classifySQLite(path, err) },
+		classify:   func(err error) error { return classifySQLite(path, err) },
 	}
 }
 
@@ -39,12 +39,12 @@ func openSQLite(path string, readers int) (rw, ro *bun.DB, err error) {
 	}
 	w, err := sql.Open("sqlite", sqliteDSN(path, true))
 	if err != nil {
-		return nil, nil, fmt.Errorf("open %s: %w: %v", path, storage.ErrUnavailable, err)
+		return nil, nil, fmt.Errorf("open %s: %w: %s", path, storage.ErrUnavailable, err.Error())
 	}
 	w.SetMaxOpenConns(1)
 	r, err := sql.Open("sqlite", sqliteDSN(path, false))
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open %s: %w: %v", path, storage.ErrUnavailable, err), w.Close())
+		return nil, nil, errors.Join(fmt.Errorf("open %s: %w: %s", path, storage.ErrUnavailable, err.Error()), w.Close())
 	}
 	r.SetMaxOpenConns(readers)
 	r.SetMaxIdleConns(readers)
@@ -56,7 +56,7 @@ func openSQLite(path string, readers int) (rw, ro *bun.DB, err error) {
 func makeFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("open the store's file: %w: %v", storage.ErrUnavailable, err)
+		return fmt.Errorf("open the store's file: %w: %w", storage.ErrUnavailable, err)
 	}
 	return f.Close()
 }
@@ -83,20 +83,20 @@ func sqliteDSN(path string, write bool) string {
 	return "file://" + (&url.URL{Path: p}).EscapedPath() + "?" + q.Encode()
 }
 
-func classifySQLite(path string, err error) (error, string, bool) {
+func classifySQLite(path string, err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
-		return nil, "", false
+		return nil
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
-		return storage.ErrFull, fmt.Sprintf("the disk that holds %s is full; free some space there, and the store goes on by itself", path), true
+		return fmt.Errorf("%w: the disk that holds %s is full; free some space there, and the store goes on by itself", storage.ErrFull, path)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return storage.ErrReadOnly, fmt.Sprintf("%s may not be written; look at its owner and at how its file system is mounted", path), true
+		return fmt.Errorf("%w: %s may not be written; look at its owner and at how its file system is mounted", storage.ErrReadOnly, path)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return storage.ErrCorrupt, fmt.Sprintf("%s is damaged; stop the control plane and bring back a backup", path), true
+		return fmt.Errorf("%w: %s is damaged; stop the control plane and bring back a backup", storage.ErrCorrupt, path)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return storage.ErrUnavailable, fmt.Sprintf("another program keeps %s locked; end it", path), true
+		return fmt.Errorf("%w: another program keeps %s locked; end it", storage.ErrUnavailable, path)
 	}
-	return storage.ErrUnavailable, fmt.Sprintf("%s answers: %v", path, e), true
+	return fmt.Errorf("%w: %s answers: %s", storage.ErrUnavailable, path, e.Error())
 }

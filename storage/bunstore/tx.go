@@ -98,7 +98,7 @@ func changed(res sql.Result, err error) (bool, error) {
 func encode(v any) (string, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return "", fmt.Errorf("encode a row: %w: %v", storage.ErrInvalid, err)
+		return "", fmt.Errorf("encode a row: %w: %w", storage.ErrInvalid, err)
 	}
 	return string(b), nil
 }
@@ -107,7 +107,7 @@ func encode(v any) (string, error) {
 // version may read what a newer one wrote.
 func decode(what, text string, into any) error {
 	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("%w: the stored %s cannot be read: %v", storage.ErrCorrupt, what, err)
+		return fmt.Errorf("%w: the stored %s cannot be read: %w", storage.ErrCorrupt, what, err)
 	}
 	return nil
 }
