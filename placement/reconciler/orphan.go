@@ -10,21 +10,15 @@ import (
 
 // findOrphans tells once of each shard that an agent runs and no replica
 // explains. Nothing is ordered for it: it is missing from what its agent is told
-// to run, so the agent stops it.
+// to run, so the agent stops it. Whatever is ordered holds room on its node.
 func (s *step) findOrphans() {
-	ours := make(map[string]bool, len(s.w.Replicas))
-	for i := range s.w.Replicas {
-		for _, sh := range s.w.Replicas[i].Shards {
-			ours[string(sh.ID)] = true
-		}
-	}
 	var found []ShardID
-	for _, n := range s.w.Fleet.Nodes() {
+	for _, n := range s.fleet.Nodes() {
 		if n.Hearing != inventory.Heard {
 			continue
 		}
 		for _, st := range n.Shards {
-			if ours[st.ID] || st.State == inventory.ShardStopped || st.State == inventory.ShardFailed {
+			if holds(n, st.ID) || st.State == inventory.ShardStopped || st.State == inventory.ShardFailed {
 				continue
 			}
 			id := ShardID(st.ID)
