@@ -274,7 +274,7 @@ type rig struct {
 
 // start runs a loop. The fleet is what agents say at once; wrap may put
 // something before the registry.
-func start(t *testing.T, holder string, s *store, m *models, fleet string, wrap func(control.Fleet) control.Fleet, change func(*control.Config)) *rig {
+func start(t *testing.T, holder string, s control.Assignments, m *models, fleet string, wrap func(control.Fleet) control.Fleet, change func(*control.Config)) *rig {
 	t.Helper()
 	registry, err := inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: &inventorytest.Store{}}, time.Now())
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement/control"
+	"llmgw.io/llmgw/storage/memstore"
 )
 
 // A process that ends gives its lease up, so that the next one need not wait.
@@ -24,6 +26,26 @@ func TestLeaseIsHandedOver(t *testing.T) {
 		after(2 * time.Second)
 		if got := two.loop.View(); got.Epoch != 2 || !cmp.Equal(viewIDs(got), ids{"tiny-1"}) {
 			t.Errorf("want the second to lead with what is there, got epoch %d, %v", got.Epoch, viewIDs(got))
+		}
+	})
+}
+
+// The project's own store in memory keeps the same promises.
+func TestOnMemstore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, m := memstore.New(), newModels(model("tiny", 2))
+		one := start(t, "one", s, m, twoNodes, nil, nil)
+		after(time.Second)
+		one.say("a1", "tiny-1.0", inventory.ShardReady)
+		after(time.Second)
+		want := one.loop.View().Replicas
+		one.stop()
+		two := start(t, "two", s, m, twoNodes, nil, nil)
+		defer two.stop()
+		after(time.Second)
+		if diff := cmp.Diff(want, two.loop.View().Replicas); diff != "" {
+			t.Errorf("want the successor to find all as it was (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
@@ -39,8 +40,10 @@ type reign struct {
 	// known: the store was read once. fresh: nothing since then left it in
 	// doubt whether replicas and memory are what the store has.
 	known, fresh bool
-	// delivered: the dispatcher has the newest list.
-	delivered bool
+	// delivered: the dispatcher has the newest list, made on the fleet as it was
+	// then.
+	delivered   bool
+	deliveredOn *inventory.Snapshot
 	// pause and retryAt hold back what needs the store after it failed.
 	pause   backoff
 	retryAt time.Time

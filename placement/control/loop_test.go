@@ -76,6 +76,12 @@ func TestAModelIsPlacedKeptDeliveredAndSeenReady(t *testing.T) {
 		if n := len(r.dispatcher.all()); n != before {
 			t.Errorf("want nothing delivered while nothing changes, got %d lists", n-before)
 		}
+		// What a node says of itself may be a part of its orders.
+		r.hear("a1 gpu=2xL4-24 mem=64")
+		after(time.Second)
+		if n := len(r.dispatcher.all()); n != before+1 {
+			t.Errorf("want the list delivered once more, got %d lists", n-before)
+		}
 	})
 }
 

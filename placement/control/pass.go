@@ -115,16 +115,28 @@ func (r *reign) world() reconciler.World {
 	return w
 }
 
-// deliver gives the dispatcher the whole of what is ordered, unless it has it.
+// deliver gives the dispatcher the whole of what is ordered, unless it has it:
+// the same replicas, on nodes of which nothing changed that an order may be made
+// from.
 func (r *reign) deliver(ctx context.Context) {
-	if r.delivered {
+	fleet := r.l.cfg.Fleet.Snapshot()
+	if r.delivered && sameVersions(fleet, r.deliveredOn) {
 		return
 	}
 	if err := r.l.cfg.Dispatcher.Dispatch(ctx, r.epoch, r.replicas); err != nil {
+		r.delivered = false
 		r.l.log.Warn("what is ordered could not be delivered; trying again", "err", err)
 		return
 	}
-	r.delivered = true
+	r.delivered, r.deliveredOn = true, fleet
+}
+
+// sameVersions reports whether no node has changed but for what it measures and
+// what it says of its shards.
+func sameVersions(a, b *inventory.Snapshot) bool {
+	return slices.EqualFunc(a.Nodes(), b.Nodes(), func(x, y *inventory.Node) bool {
+		return x == y || (x.ID == y.ID && x.Version == y.Version)
+	})
 }
 
 // publish makes the newest view of what was looked at.
