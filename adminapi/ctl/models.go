@@ -72,6 +72,8 @@ func modelState(m view.ModelView) string {
 		return "unplaceable"
 	case m.DesiredReplicas == 0 && m.ReadyReplicas == 0:
 		return "idle"
+	case m.ReadyReplicas < m.DesiredReplicas && m.TotalReplicas == 0:
+		return "waiting"
 	case m.ReadyReplicas < m.DesiredReplicas:
 		return "starting"
 	}

@@ -1,0 +1,106 @@
+package view_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"llmgw.io/llmgw/adminapi/view"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
+	"llmgw.io/llmgw/storage"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestViewsAreGolden(t *testing.T) {
+	t.Parallel()
+	w := world()
+	owner := world()
+	owner.EngineKey = func(replica string) string { return "key-of-" + replica }
+	entry := func(name catalog.Name) *catalog.Entry {
+		e, ok := w.View.Catalog.Get(name)
+		if !ok {
+			t.Fatalf("no model %s", name)
+		}
+		return e
+	}
+	for name, v := range map[string]any{
+		"nodes":          view.NodesOf(w),
+		"models":         view.ModelsOf(w),
+		"replicas":       view.ReplicasOf(w, ""),
+		"replicas_owner": view.ReplicasOf(owner, "big"),
+		"definition":     view.DefinitionOf(entry("near")),
+		"explain":        view.ExplainOf(w, entry("tiny")),
+		"explain_placed": view.ExplainOf(w, entry("big")),
+		"headroom":       view.HeadroomOf(w, entry("big"), headroom()),
+		"target":         []view.Target{view.TargetOf(w, entry("big")), view.TargetOf(w, entry("tiny"))},
+		"scale":          []view.ScaleResponse{view.ScaleOf(entry("big")), view.ScaleOf(entry("tiny"))},
+		"summary":        view.SummaryOf(w, view.Process{Version: "v1", Started: now.Add(-time.Hour), Leader: "c1", StoreKind: "sqlite"}),
+		"request":        view.RequestOf(record()),
+		"usage":          view.UsageOf([]storage.UsageSum{{Scope: storage.ByTeam, ID: "default", Name: "Default", Keys: 2, Requests: 10, Errors: 1, LastAt: now}, {Scope: storage.ByTeam, ID: "idle"}}),
+		"audit":          view.AuditOf(events()),
+		"credentials": []any{
+			view.KeyOf(storage.Key{ID: "abcdefghij", Name: "ci", Project: "default", Hash: "SECRET", CreatedAt: now, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}),
+			view.AdminTokenOf(storage.AdminToken{ID: "abcdefghij", Name: "ops", Role: storage.RoleOwner, Hash: "SECRET", CreatedBy: "system:dev", CreatedAt: now}),
+			view.JoinTokenOf(inventory.JoinToken{ID: "abcdefghij", Hash: "SECRET", CreatedBy: "token:ops", CreatedAt: now, ExpiresAt: now.Add(time.Hour), UsedBy: "a1", UsedAt: now}),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := json.MarshalIndent(v, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, '\n')
+			if bytes.Contains(got, []byte("SECRET")) {
+				t.Errorf("a secret is shown: %s", got)
+			}
+			file := filepath.Join("testdata", name+".json")
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("the wire has changed; run the test with -update when that is wanted:\n%s", diff)
+			}
+		})
+	}
+}
+
+func headroom() placement.Headroom {
+	return placement.Headroom{
+		Spots: []placement.Candidate{{Profile: "tp1", Spots: []placement.Spot{{Node: "a1"}, {Node: "a2"}}}, {Profile: "tp1", Spots: []placement.Spot{{Node: "a3"}}}},
+		Blocked: placement.Trace{Profiles: []placement.ProfileTrace{{
+			Profile: "tp1", Lines: []placement.Rejection{{Node: "a1", Reason: placement.DevicesBusy, Text: "needs 1 of H100-80, 0 free"}}, Omitted: 12,
+		}}},
+	}
+}
+
+func record() storage.Request {
+	return storage.Request{
+		ID: "r1", At: now.In(time.FixedZone("east", 3600)), KeyID: "k", ProjectID: "default", Model: "small", ServedModel: "tiny", Replica: "tiny-2", Endpoint: "chat",
+		Status: 200, Outcome: storage.OutcomeOK, Latency: 1234567 * time.Microsecond, Queued: 20 * time.Millisecond, FirstByte: 300 * time.Millisecond,
+		PromptTokens: 10, CompletionTokens: 20, CostMicros: 7, Attempts: []storage.Attempt{{Replica: "tiny-1", Status: 503}, {Replica: "tiny-2", Status: 200}}, Tags: map[string]string{"run": "1"},
+	}
+}
+
+func events() []storage.AuditEvent {
+	return []storage.AuditEvent{
+		{Seq: 2, At: now, Principal: "token:ops", Claimed: "ann", Action: "models.scale", Object: "model:tiny", Before: `{"min":1}`, After: `{"min":2}`, RequestID: "R", Reason: "load", Hash: "bb"},
+		{Seq: 1, At: now, Principal: "config", Action: "models.put", Object: "model:tiny", After: "not JSON", Hash: "aa"},
+	}
+}
