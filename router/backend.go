@@ -1,0 +1,89 @@
+package router
+
+import (
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/router/openai"
+)
+
+// Backend is one ready replica as the router sees it.
+type Backend struct {
+	// ID is the replica's own and is never used twice.
+	ID string
+	// Model is the name the engine serves under. Empty: the model's own.
+	Model string
+	// Address is "host:port", or a URL with or without "/v1" at its end.
+	Address string
+	// Key is sent to the engine as a bearer token. Empty: none.
+	Key string
+	// Adapters are those loaded; a request for another one is not sent here.
+	Adapters []catalog.Name
+	// Draining replicas get no new request.
+	Draining bool
+	// Unreachable is a replica whose node is silent: the last choice, since the
+	// engine may well be there.
+	Unreachable bool
+	// Static replicas are run by others.
+	Static bool
+}
+
+// base is the address as a URL without a slash or "/v1" at its end.
+func (b *Backend) base() string { return baseURL(b.Address) }
+
+func baseURL(address string) string {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	return strings.TrimSuffix(strings.TrimRight(address, "/"), "/v1")
+}
+
+// replica is what this router knows of one replica by itself.
+type replica struct {
+	inFlight  atomic.Int64
+	lastUsed  atomic.Int64 // Unix nanoseconds; 0 never
+	coolUntil atomic.Int64 // Unix nanoseconds
+	target    atomic.Pointer[target]
+}
+
+// target is a replica's address taken apart, once for all requests.
+type target struct {
+	address string
+	urls    map[openai.Endpoint]*url.URL
+}
+
+func (p *replica) url(b *Backend, e openai.Endpoint) (*url.URL, error) {
+	if t := p.target.Load(); t != nil && t.address == b.Address {
+		return t.urls[e], nil
+	}
+	t := &target{address: b.Address, urls: map[openai.Endpoint]*url.URL{}}
+	for _, e := range []openai.Endpoint{openai.Chat, openai.Completions, openai.Embeddings} {
+		u, err := url.Parse(b.base() + string(e))
+		if err != nil {
+			return nil, err
+		}
+		t.urls[e] = u
+	}
+	p.target.Store(t)
+	return t.urls[e], nil
+}
+
+func (p *replica) cooling(now time.Time) bool { return p.coolUntil.Load() > now.UnixNano() }
+
+// cool makes the replica the last choice for a while.
+func (p *replica) cool(now time.Time) { p.coolUntil.Store(now.Add(coolDown).UnixNano()) }
+
+// replicas are all that were ever asked and are not gone yet.
+type replicas struct{ byID sync.Map } // string to *replica
+
+func (m *replicas) get(id string) *replica {
+	if p, ok := m.byID.Load(id); ok {
+		return p.(*replica)
+	}
+	p, _ := m.byID.LoadOrStore(id, &replica{})
+	return p.(*replica)
+}

@@ -1,0 +1,144 @@
+package router
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// keepBuffer is the largest buffer that goes back into the pool: one huge prompt
+// must not hold its memory for hours.
+const keepBuffer = 1 << 20
+
+var errTooLarge = errors.New("router: the request is too large")
+
+var bodies = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 8<<10)} }}
+
+// buffer is pooled memory that several may read at once: the transport goes on
+// reading a request's body after it has given up the exchange.
+type buffer struct {
+	b    []byte
+	refs atomic.Int32
+}
+
+func newBuffer() *buffer {
+	b := bodies.Get().(*buffer)
+	b.b = b.b[:0]
+	b.refs.Store(1)
+	return b
+}
+
+func (b *buffer) retain() { b.refs.Add(1) }
+
+func (b *buffer) release() {
+	if b != nil && b.refs.Add(-1) == 0 && cap(b.b) <= keepBuffer {
+		bodies.Put(b)
+	}
+}
+
+// fill reads a body of at most limit bytes. declared is the length its sender
+// gave, -1 for none; memory is taken as bytes come, not as they are announced.
+func (b *buffer) fill(body io.Reader, declared, limit int64) error {
+	if declared > limit {
+		return errTooLarge
+	}
+	for {
+		if len(b.b) == cap(b.b) {
+			b.grow(declared)
+		}
+		n, err := body.Read(b.b[len(b.b):cap(b.b)])
+		b.b = b.b[:len(b.b)+n]
+		if int64(len(b.b)) > limit {
+			return errTooLarge
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// grow makes room: up to the declared length once a good part of it has come.
+func (b *buffer) grow(declared int64) {
+	size := 2 * cap(b.b)
+	if len(b.b) >= 64<<10 && declared > 0 && declared < int64(16*size) {
+		size = max(int(declared)+1, len(b.b)+1)
+	}
+	grown := make([]byte, len(b.b), size)
+	copy(grown, b.b)
+	b.b = grown
+}
+
+// readBody reads the request's body into a buffer. A client that sends nothing
+// for too long is gone.
+func readBody(w http.ResponseWriter, req *http.Request, limit int64) (*buffer, error) {
+	b := newBuffer()
+	rc := http.NewResponseController(w)
+	// Not every writer has deadlines; those of net/http do.
+	_ = rc.SetReadDeadline(time.Now().Add(clientBody))
+	err := b.fill(&patient{body: req.Body, rc: rc, next: time.Now().Add(clientBody / 2)}, req.ContentLength, limit)
+	_ = rc.SetReadDeadline(time.Time{}) // else the wait for the client's end would run into it
+	if err != nil {
+		b.release()
+		return nil, err
+	}
+	return b, nil
+}
+
+// patient puts the deadline off while bytes come.
+type patient struct {
+	body io.Reader
+	rc   *http.ResponseController
+	next time.Time
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	n, err := p.body.Read(b)
+	if now := time.Now(); err == nil && now.After(p.next) {
+		_ = p.rc.SetReadDeadline(now.Add(clientBody)) // as in readBody
+		p.next = now.Add(clientBody / 2)
+	}
+	return n, err
+}
+
+// sentBody is a request's body on its way to a replica.
+type sentBody struct {
+	mu  sync.Mutex
+	buf *buffer // nil when closed
+	off int
+}
+
+func (b *buffer) send() *sentBody {
+	b.retain()
+	return &sentBody{buf: b}
+}
+
+// Read gives the next bytes; after Close there are none, since the memory may
+// belong to another request by then.
+func (s *sentBody) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.buf == nil {
+		return 0, errOver
+	}
+	if s.off == len(s.buf.b) {
+		return 0, io.EOF
+	}
+	n := copy(p, s.buf.b[s.off:])
+	s.off += n
+	return n, nil
+}
+
+// Close gives the memory back.
+func (s *sentBody) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buf.release()
+	s.buf = nil
+	return nil
+}

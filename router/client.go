@@ -1,0 +1,126 @@
+package router
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// client is the way to whoever asked. The handler and the heartbeat write to it.
+type client struct {
+	mu       sync.Mutex
+	w        http.ResponseWriter
+	rc       *http.ResponseController
+	started  bool // the status is spent
+	stream   bool // and what follows are events
+	closed   bool
+	deadline time.Time // of the connection's writes; zero: none set
+	sent     time.Time // of the last bytes
+}
+
+// comment is what a silent stream's client hears.
+const comment = ": waiting\n\n"
+
+func (c *client) init(w http.ResponseWriter) {
+	c.w, c.rc = w, http.NewResponseController(w)
+}
+
+func (c *client) begun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started
+}
+
+// events reports whether a stream has begun.
+func (c *client) events() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.started && c.stream
+}
+
+// beginStream sends the header of a stream, once.
+func (c *client) beginStream() {
+	if c.started {
+		return
+	}
+	h := c.w.Header()
+	h["Content-Type"] = []string{"text/event-stream"}
+	h["Cache-Control"] = []string{"no-cache"}
+	h["X-Accel-Buffering"] = []string{"no"} // proxies before us would hold events back
+	c.w.WriteHeader(http.StatusOK)
+	c.started, c.stream = true, true
+}
+
+// event sends whole events at once.
+func (c *client) event(b []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errOver
+	}
+	c.beginStream()
+	return c.write(b)
+}
+
+// beat sends a comment when there was nothing for so long, and returns how long
+// to wait for the next one.
+func (c *client) beat(every time.Duration, now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return every
+	}
+	if silent := now.Sub(c.sent); silent < every {
+		return every - silent
+	}
+	c.beginStream()
+	// A client that is gone is noticed by its context.
+	_ = c.write([]byte(comment))
+	return every
+}
+
+func (c *client) write(b []byte) error {
+	now := time.Now()
+	c.allow(now)
+	c.sent = now
+	if _, err := c.w.Write(b); err != nil {
+		return err
+	}
+	return c.rc.Flush()
+}
+
+// piece sends a part of an answer that is no stream.
+func (c *client) piece(b []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.started = true
+	c.allow(time.Now())
+	_, err := c.w.Write(b)
+	return err
+}
+
+// allow puts off the time at which a client that reads nothing is given up.
+func (c *client) allow(now time.Time) {
+	if now.Add(clientWrite / 2).Before(c.deadline) {
+		return
+	}
+	c.deadline = now.Add(clientWrite)
+	_ = c.rc.SetWriteDeadline(c.deadline) // not every writer has deadlines
+}
+
+// last sends a stream's last event and closes.
+func (c *client) last(b []byte) {
+	_ = c.event(b) // a client that is gone needs no error
+	c.close()
+}
+
+// close ends all writing; the connection may carry another request.
+func (c *client) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if !c.deadline.IsZero() {
+		_ = c.rc.SetWriteDeadline(time.Time{}) // as in allow
+		c.deadline = time.Time{}
+	}
+}

@@ -1,0 +1,202 @@
+package router
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"time"
+
+	"llmgw.io/llmgw/router/openai"
+	"llmgw.io/llmgw/storage"
+)
+
+// errorBytes is how much is read of an engine's error.
+const errorBytes = 64 << 10
+
+// route finds replicas and asks them until one has answered: those of the model,
+// then those of its fallbacks, each model once. A fallback's own fallbacks are
+// not followed, so that no circle is ever walked.
+func (x *exchange) route() *failure {
+	x.r.retries.earn()
+	f := x.ask(goal{entry: x.entry, name: x.name()})
+	for _, name := range x.entry.Model.Fallbacks {
+		if f == nil || !f.elsewhere || x.shown || x.lost() {
+			break
+		}
+		entry, ok := x.r.cfg.Models.Index().Resolve(name)
+		if !ok || entry.Model.Name == x.entry.Model.Name || !x.mayUse(name, entry) {
+			continue
+		}
+		f = x.ask(goal{entry: entry, name: name})
+	}
+	return f
+}
+
+// ask carries the request to one model, trying several of its replicas where the
+// client has seen nothing yet.
+func (x *exchange) ask(g goal) *failure {
+	d := x.r.demands.get(g.model())
+	d.lastAsked.Store(time.Now().UnixNano())
+	x.tried = x.tried[:0]
+	b, f := x.await(&g, d)
+	if f != nil {
+		return f
+	}
+	for tries := 0; ; tries++ {
+		f = x.attempt(g, d, b)
+		if f == nil || !f.retry || x.shown || tries >= x.r.cfg.Limits.Retries {
+			return f
+		}
+		if b = x.pick(g, d); b == nil || !x.r.retries.spend() {
+			return f
+		}
+	}
+}
+
+// attempt asks one replica and forwards its answer. What it counts as in flight
+// ends with it, whatever the end is.
+func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
+	p := x.r.replicas.get(b.ID)
+	p.inFlight.Add(1)
+	d.inFlight.Add(1)
+	p.lastUsed.Store(time.Now().UnixNano())
+	defer func() {
+		p.lastUsed.Store(time.Now().UnixNano())
+		d.inFlight.Add(-1)
+		p.inFlight.Add(-1)
+	}()
+	if x.began.IsZero() {
+		x.began = time.Now()
+	}
+	x.tried = append(x.tried, b.ID)
+	x.row.Replica, x.row.ServedModel = b.ID, g.served(b)
+	x.row.Attempts = append(x.row.Attempts, storage.Attempt{Replica: b.ID})
+
+	ctx, cancel := context.WithCancelCause(x.req.Context())
+	w := newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
+	defer w.done()
+	t := &try{x: x, g: g, b: b, w: w}
+	f := t.do(ctx, p)
+	if f != nil {
+		a := &x.row.Attempts[len(x.row.Attempts)-1]
+		a.Status, a.Error = f.upstream, f.why
+		if f.blames() {
+			p.cool(time.Now())
+			x.r.statics.failed(b)
+			x.r.log.LogAttrs(ctx, slog.LevelDebug, "a replica failed a request", slog.String("model", string(g.model())),
+				slog.String("replica", b.ID), slog.String("why", f.why))
+		}
+	}
+	return f
+}
+
+// try is one attempt while it runs.
+type try struct {
+	x *exchange
+	g goal
+	b *Backend
+	w *watch
+}
+
+func (t *try) do(ctx context.Context, p *replica) *failure {
+	u, err := p.url(t.b, t.x.ep.path)
+	if err != nil {
+		return broken("bad address", "The replica cannot be reached; ask the operator to look at its address.")
+	}
+	body := t.x.bodyFor(t.g.served(t.b))
+	req := (&http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: t.header(), Body: body.send(), ContentLength: int64(len(body.b)),
+		GetBody: func() (io.ReadCloser, error) { return body.send(), nil },
+		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	res, err := t.x.r.cfg.Upstream.Do(t.b.ID, req)
+	if err != nil {
+		return t.interrupted("unreachable", "The replica cannot be reached; try again in a moment.")
+	}
+	defer res.Body.Close()
+	t.x.row.Attempts[len(t.x.row.Attempts)-1].Status = res.StatusCode
+	switch {
+	case res.StatusCode/100 != 2:
+		return t.engineError(res)
+	case t.x.ep.streams && isEvents(res.Header.Get("Content-Type")):
+		return t.relay(res)
+	case t.x.out.begun():
+		// A comment has told the client already that events would come.
+		return broken("no stream", "The replica did not answer with a stream; ask again without one.")
+	}
+	return t.answer(res)
+}
+
+// interrupted says why an exchange with a replica ended early: the client went
+// away, a limit of ours was reached, or the replica failed.
+func (t *try) interrupted(why, message string) *failure {
+	if t.x.lost() {
+		return gone()
+	}
+	if cause := t.w.stopped(); cause != nil {
+		return tooSlow(cause)
+	}
+	return broken(why, message)
+}
+
+func (t *try) engineError(res *http.Response) *failure {
+	body, err := io.ReadAll(io.LimitReader(res.Body, errorBytes))
+	if err != nil && t.x.lost() {
+		return gone()
+	}
+	return engineFailure(res.StatusCode, res.Header, body, t.secrets()...)
+}
+
+// secrets are what an engine may repeat and no client may see.
+func (t *try) secrets() []string {
+	return []string{t.b.Key, t.b.base(), t.b.Address}
+}
+
+// header is what a replica is told: our own, and of the client's only the trace.
+// Its key, its cookies and its encodings are no business of an engine.
+func (t *try) header() http.Header {
+	h := make(http.Header, 8)
+	h["Content-Type"] = []string{"application/json"}
+	h["Accept-Encoding"] = []string{"identity"} // compressed events would come late
+	h["User-Agent"] = []string{"llmgw"}
+	h["X-Request-Id"] = []string{t.x.row.ID}
+	// Present and without a value, it lets net/http send the request again on a
+	// fresh connection when the engine closed the old one at that very moment.
+	h["Idempotency-Key"] = nil
+	if t.b.Key != "" {
+		h["Authorization"] = []string{"Bearer " + t.b.Key}
+	}
+	for _, name := range [...]string{"Traceparent", "Tracestate"} {
+		if v := t.x.req.Header[name]; len(v) == 1 && len(v[0]) <= 512 {
+			h[name] = v
+		}
+	}
+	return h
+}
+
+// bodyFor is the body as a replica gets it that serves under that name.
+func (x *exchange) bodyFor(served string) *buffer {
+	e := x.edits(served)
+	if e.Model == "" && x.asked.Present()&e.Strip == 0 && (!e.IncludeUsage || x.asked.IncludeUsage) {
+		return x.body
+	}
+	if x.sent == nil || x.sentName != served {
+		x.sent.release()
+		x.sent, x.sentName = newBuffer(), served
+		if room := len(x.body.b) + 256; cap(x.sent.b) < room {
+			x.sent.b = make([]byte, 0, room)
+		}
+		x.sent.b = openai.Rewrite(x.sent.b, x.body.b, &x.asked, e)
+	}
+	return x.sent
+}
+
+func isEvents(contentType string) bool {
+	if contentType == "text/event-stream" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "text/event-stream"
+}

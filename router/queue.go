@@ -1,0 +1,191 @@
+package router
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/router/openai"
+)
+
+// goal is what a request is sent to: a model under one of its names.
+type goal struct {
+	entry *catalog.Entry
+	// name is what was asked for: the model's own name, an alias or an adapter.
+	name catalog.Name
+}
+
+func (g goal) model() catalog.Name { return g.entry.Model.Name }
+
+// adapter returns the adapter asked for; empty when it is the model itself.
+func (g goal) adapter() catalog.Name {
+	if isAdapter(&g.entry.Model, g.name) {
+		return g.name
+	}
+	return ""
+}
+
+// served is the name that the engine answers under.
+func (g goal) served(b *Backend) string {
+	switch {
+	case g.adapter() != "":
+		return string(g.adapter())
+	case b.Model != "":
+		return b.Model
+	}
+	return string(g.model())
+}
+
+const (
+	recheck    = 5 * time.Second // a definition may have changed, of which no channel tells
+	afterQueue = 10 * time.Second
+	afterCold  = 5 * time.Second
+)
+
+// await returns a replica for the request, now or when one is ready.
+func (x *exchange) await(g *goal, d *demand) (*Backend, *failure) {
+	if b := x.pick(*g, d); b != nil {
+		return b, nil
+	}
+	if f := x.hopeless(*g); f != nil {
+		return nil, f
+	}
+	if d.waiting.Add(1) > int64(x.r.cfg.Limits.Queue) {
+		d.waiting.Add(-1)
+		return nil, full("queue_full", "Too many requests wait for the model "+quote(g.name)+" already; try again in a moment.", afterQueue)
+	}
+	defer d.waiting.Add(-1)
+	if x.r.cfg.Demand != nil {
+		x.r.cfg.Demand.Asked(g.model())
+	}
+	from := time.Now()
+	defer func() { x.row.Queued += time.Since(from) }()
+	return x.wait(g, d, from.Add(x.r.cfg.Limits.ColdWait))
+}
+
+// wait looks again at every change until there is a replica or no hope.
+func (x *exchange) wait(g *goal, d *demand, until time.Time) (*Backend, *failure) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		ours, theirs := x.r.changed(), x.r.statics.changed()
+		if b := x.pick(*g, d); b != nil {
+			return b, nil
+		}
+		if f := x.hopeless(*g); f != nil {
+			return nil, f
+		}
+		left := time.Until(until)
+		if left <= 0 {
+			return nil, x.notReady(*g)
+		}
+		timer.Reset(min(left, recheck))
+		select {
+		case <-x.req.Context().Done():
+			return nil, gone()
+		case <-ours:
+		case <-theirs:
+		case <-timer.C:
+		}
+		entry, ok := x.r.cfg.Models.Index().Resolve(g.name)
+		if !ok {
+			return nil, noSuchModel(g.name)
+		}
+		g.entry = entry
+	}
+}
+
+// hopeless says why waiting for a model makes no sense; nil while it does.
+func (x *exchange) hopeless(g goal) *failure {
+	m := &g.entry.Model
+	if m.External != nil && len(m.Profiles) == 0 {
+		return full("model_unavailable", "The model "+quote(g.name)+" is served by another provider, which this router cannot ask.", maxRetryAfter)
+	}
+	managed := slices.ContainsFunc(m.Profiles, func(p catalog.Profile) bool { return p.Managed() })
+	if _, most := m.Bounds(); managed && most == 0 {
+		return full("model_off", "The model "+quote(g.name)+" is switched off: it may have no replicas. Ask the operator to raise scaling.max.", maxRetryAfter)
+	}
+	if !managed && !x.r.statics.unknown(m.Name) && !x.r.listed(m.Name) {
+		return full("model_unavailable", "No endpoint of the model "+quote(g.name)+" answers right now; try again in a moment.", afterCold)
+	}
+	if x.r.cfg.Prospects == nil || !managed {
+		return nil
+	}
+	reason, hopeless := x.r.cfg.Prospects.Status(m.Name)
+	if !hopeless {
+		return nil
+	}
+	message := "The model " + quote(g.name) + " has no replica and is not being started"
+	if reason != "" {
+		message += ": " + strings.TrimRight(reason, ".")
+	}
+	return full("model_unavailable", message+".", afterCold)
+}
+
+// notReady is the end of a wait that was in vain.
+func (x *exchange) notReady(g goal) *failure {
+	return full("model_not_ready", "The model "+quote(g.name)+" did not become ready within "+x.r.cfg.Limits.ColdWait.String()+
+		"; try again later, or ask the operator what holds it up.", afterCold)
+}
+
+// pick chooses a replica that was not tried yet; nil when there is none.
+func (x *exchange) pick(g goal, d *demand) *Backend {
+	list := x.r.backends(g.model())
+	x.choices, x.places = x.choices[:0], x.places[:0]
+	now := time.Now()
+	adapter := g.adapter()
+	for i := range list {
+		b := &list[i]
+		if b.Draining || slices.Contains(x.tried, b.ID) || adapter != "" && !slices.Contains(b.Adapters, adapter) {
+			continue
+		}
+		p := x.r.replicas.get(b.ID)
+		x.choices = append(x.choices, Candidate{Outstanding: p.inFlight.Load(), LastResort: b.Unreachable || p.cooling(now)})
+		x.places = append(x.places, i)
+	}
+	if len(x.choices) == 0 {
+		return nil
+	}
+	return &list[x.places[x.r.cfg.Picker.Pick(x.choices, d.turn.Add(1)-1)]]
+}
+
+// backends are the replicas of a model, ours and those that others run.
+func (r *Router) backends(model catalog.Name) []Backend {
+	static := r.statics.of(model)
+	if r.cfg.Backends == nil {
+		return static
+	}
+	ours := r.cfg.Backends.Backends(model)
+	switch {
+	case len(static) == 0:
+		return ours
+	case len(ours) == 0:
+		return static
+	}
+	return slices.Concat(ours, static)
+}
+
+// listed reports whether anybody but the statics knows a replica of the model.
+func (r *Router) listed(model catalog.Name) bool {
+	return r.cfg.Backends != nil && len(r.cfg.Backends.Backends(model)) > 0
+}
+
+func (r *Router) changed() <-chan struct{} {
+	if r.cfg.Backends == nil {
+		return nil
+	}
+	return r.cfg.Backends.Changed()
+}
+
+// edits are what a body is changed in on its way to a replica.
+func (x *exchange) edits(served string) openai.Edits {
+	e := openai.Edits{Strip: openai.Steering, IncludeUsage: x.ep.streams && x.asked.Stream}
+	if served != x.asked.Model {
+		e.Model = served
+	}
+	if x.asked.LimitsDiffer {
+		e.Strip |= openai.FieldsOf(openai.FieldMaxTokens)
+	}
+	return e
+}

@@ -1,0 +1,168 @@
+package router
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"llmgw.io/llmgw/router/openai"
+	"llmgw.io/llmgw/storage"
+)
+
+// heldBytes is how much of a stream is held back at most before its content.
+const heldBytes = 64 << 10
+
+// pieces are what streams are read into.
+var pieces = sync.Pool{New: func() any { b := make([]byte, 8<<10); return &b }}
+
+// relay is a stream on its way through. Whole events are forwarded as they come,
+// byte for byte; those before the first content are held back, so that another
+// replica can be asked when this one fails without having said anything.
+type relay struct {
+	t      *try
+	events openai.Stream
+	tally  openai.Tally
+	out    []byte // events for the client
+	open   bool   // nothing is held back any more
+	hide   bool   // the usage event was our wish, not the client's
+}
+
+func (t *try) relay(res *http.Response) *failure {
+	x := t.x
+	l := &relay{t: t, hide: x.asked.Stream && !x.asked.IncludeUsage}
+	every := x.r.cfg.Limits.Heartbeat
+	t.w.beats(every, func(now time.Time) time.Duration { return x.out.beat(every, now) })
+	piece := pieces.Get().(*[]byte)
+	defer pieces.Put(piece)
+	f := l.run(res.Body, *piece)
+	if x.shown {
+		x.use(&l.tally, false)
+	}
+	return f
+}
+
+func (l *relay) run(body io.Reader, piece []byte) *failure {
+	for {
+		n, err := body.Read(piece)
+		l.events.Feed(piece[:n])
+		for ev, ok := l.events.Next(); ok; ev, ok = l.events.Next() {
+			if f := l.take(&ev); f != nil {
+				return l.stop(f)
+			}
+		}
+		if l.events.Err() != nil {
+			return l.stop(broken("event too large", "The replica sent an event that is too large; ask for a shorter answer."))
+		}
+		if err != nil {
+			return l.end(err)
+		}
+		if f := l.flush(); f != nil {
+			return f
+		}
+	}
+}
+
+// take looks at one event and puts it up for the client, unless it is the usage
+// that only we asked for.
+func (l *relay) take(ev *openai.Event) *failure {
+	facts := l.tally.Add(ev)
+	if facts.Failed {
+		return l.engineFailed(ev)
+	}
+	if !l.hide || ev.Kind != openai.KindData || !facts.UsageOnly() {
+		l.out = append(l.out, ev.Raw...)
+	}
+	if ev.Kind == openai.KindData && (facts.Content || l.open) {
+		l.progress(facts.Content)
+	}
+	l.open = l.open || facts.Content || facts.FinishReason != "" || l.tally.Done || len(l.out) > heldBytes
+	return nil
+}
+
+func (l *relay) progress(content bool) {
+	x, now := l.t.x, time.Now()
+	if content && x.row.FirstByte == 0 {
+		x.row.FirstByte = now.Sub(x.start)
+	}
+	l.t.w.progress(now, x.r.cfg.Limits.Idle)
+}
+
+// flush sends what is up for the client. The row is written before the end mark
+// is sent: who has seen a whole answer finds it in the books.
+func (l *relay) flush() *failure {
+	if !l.open || len(l.out) == 0 {
+		return nil
+	}
+	x := l.t.x
+	if l.tally.Done && !x.settled {
+		l.t.w.progress(time.Now(), afterDone)
+		l.settle()
+	}
+	x.shown = true
+	err := x.out.event(l.out)
+	l.out = l.out[:0]
+	if err != nil && !l.tally.Done {
+		return gone()
+	}
+	return nil
+}
+
+func (l *relay) settle() {
+	x := l.t.x
+	x.row.Status, x.row.Outcome = http.StatusOK, storage.OutcomeOK
+	x.use(&l.tally, true)
+	x.settle("")
+}
+
+// stop sends what came whole before the trouble.
+func (l *relay) stop(f *failure) *failure {
+	if l.open {
+		if gone := l.flush(); gone != nil {
+			return gone
+		}
+	}
+	return f
+}
+
+// end judges how a stream ended. One without an end mark is whole only when a
+// choice had come to its end; else nobody may take what came for an answer.
+func (l *relay) end(err error) *failure {
+	whole := l.tally.Done || err == io.EOF && l.tally.FinishReason != ""
+	if ev, ok := l.events.Finish(); ok && err == io.EOF {
+		before := len(l.out)
+		if f := l.take(&ev); f != nil {
+			return l.stop(f)
+		}
+		if whole = whole || l.tally.Done; !whole {
+			l.out = l.out[:before] // half an event, with an error to come after it
+		}
+	}
+	if !whole {
+		return l.stop(l.t.interrupted("broke off", "The replica broke off in the middle of its answer; try again."))
+	}
+	if f := l.flush(); f != nil {
+		return f
+	}
+	if !l.t.x.settled {
+		l.settle()
+	}
+	l.t.x.out.close()
+	return nil
+}
+
+// engineFailed is an error that an engine sent as an event, under a status that
+// said that all was well.
+func (l *relay) engineFailed(ev *openai.Event) *failure {
+	data := ev.Data(nil)
+	status := http.StatusInternalServerError
+	if e, ok := openai.ReadError(data); ok {
+		if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n < 600 {
+			status = n
+		}
+	}
+	f := engineFailure(status, nil, data, l.t.secrets()...)
+	f.upstream = http.StatusOK
+	return f
+}

@@ -1,0 +1,63 @@
+package router
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"llmgw.io/llmgw/storage"
+)
+
+// instruments are what is measured of requests, under the names of the GenAI
+// semantic conventions where they have one.
+type instruments struct {
+	duration, first, tokens metric.Float64Histogram
+}
+
+func newInstruments(p metric.MeterProvider) (*instruments, error) {
+	m := p.Meter("llmgw.io/llmgw/router")
+	var s instruments
+	var errs [3]error
+	s.duration, errs[0] = m.Float64Histogram("gen_ai.server.request.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time from a request's first byte to the end of its answer."),
+		metric.WithExplicitBucketBoundaries(.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92))
+	s.first, errs[1] = m.Float64Histogram("gen_ai.server.time_to_first_token", metric.WithUnit("s"),
+		metric.WithDescription("Time to the first content of an answer."),
+		metric.WithExplicitBucketBoundaries(.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10))
+	s.tokens, errs[2] = m.Float64Histogram("gen_ai.client.token.usage", metric.WithUnit("{token}"),
+		metric.WithDescription("Tokens of requests, prompts and answers apart."),
+		metric.WithExplicitBucketBoundaries(1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576))
+	return &s, errors.Join(errs[:]...)
+}
+
+// request measures one request. Only models that answered are named: names that
+// clients made up would be series without end.
+func (s *instruments) request(ctx context.Context, row *storage.Request) {
+	if !s.duration.Enabled(ctx) {
+		return
+	}
+	common := []attribute.KeyValue{
+		attribute.String("gen_ai.operation.name", operation(row.Endpoint)),
+		attribute.String("gen_ai.request.model", row.ServedModel),
+		attribute.String("llmgw.outcome", string(row.Outcome)),
+	}
+	set := attribute.NewSet(common...)
+	s.duration.Record(ctx, row.Latency.Seconds(), metric.WithAttributeSet(set))
+	if row.FirstByte > 0 {
+		s.first.Record(ctx, row.FirstByte.Seconds(), metric.WithAttributeSet(set))
+	}
+	for kind, n := range map[string]int64{"input": row.PromptTokens, "output": row.CompletionTokens} {
+		if n > 0 {
+			s.tokens.Record(ctx, float64(n), metric.WithAttributeSet(set), metric.WithAttributes(attribute.String("gen_ai.token.type", kind)))
+		}
+	}
+}
+
+func operation(endpoint string) string {
+	if endpoint == completions.name {
+		return "text_completion"
+	}
+	return endpoint
+}
