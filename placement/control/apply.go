@@ -63,7 +63,8 @@ func (r *reign) accept(ctx context.Context, plan reconciler.Plan, memory reconci
 		if a.Kind == reconciler.Forget {
 			r.l.cfg.Fleet.Release(string(a.Replica.ID))
 		}
-		r.l.log.Info(string(a.Kind), "replica", string(a.Replica.ID), "model", string(a.Replica.Model), "phase", string(a.Replica.Phase), "why", a.Why)
+		r.l.log.Info("replica is ordered", "action", string(a.Kind), "replica", string(a.Replica.ID), "model", string(a.Replica.Model),
+			"phase", string(a.Replica.Phase), "why", a.Why)
 	}
 	if r.l.cfg.Events.Happened != nil {
 		for _, e := range plan.Events {
@@ -154,10 +155,9 @@ func (r *reign) persist(ctx context.Context, plan reconciler.Plan, memory reconc
 	if isEmpty(c) {
 		return nil
 	}
-	_, err = bounded(ctx, storeTimeout, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, r.leader.ChangeAssignments(ctx, c)
-	})
-	return err
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return r.leader.ChangeAssignments(ctx, c)
 }
 
 // changeOf is what has to be written.

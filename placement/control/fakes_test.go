@@ -210,8 +210,6 @@ type dispatcher struct {
 type list struct {
 	epoch int64
 	ids   []reconciler.ReplicaID
-	// reserved is how many allocations the fleet had when it was given.
-	reserved int
 }
 
 func (d *dispatcher) Dispatch(_ context.Context, epoch int64, replicas []reconciler.Replica) error {

@@ -35,7 +35,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		}
 		err := l.lead(ctx, lease)
-		if ctx.Err() != nil {
+		if ended(ctx) {
 			l.release(ctx, lease)
 			return nil
 		}
@@ -76,7 +76,7 @@ func (l *Loop) renew(ctx context.Context, lease storage.Lease) error {
 	every := storage.LeaseRenewal
 	for {
 		sleep(ctx, every)
-		if ctx.Err() != nil {
+		if ended(ctx) {
 			return nil
 		}
 		next, err := bounded(ctx, storeTimeout, func(ctx context.Context) (storage.Lease, error) {
@@ -108,6 +108,10 @@ func (l *Loop) release(ctx context.Context, lease storage.Lease) {
 func lost(err error) bool {
 	return errors.Is(err, storage.ErrLost) || errors.Is(err, storage.ErrFenced)
 }
+
+// ended reports whether ctx is over, which is how a loop is told to stop and so
+// no failure.
+func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // bounded calls f with a time limit of its own.
 func bounded[T any](ctx context.Context, limit time.Duration, f func(context.Context) (T, error)) (T, error) {

@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,7 +89,10 @@ func (r *reign) storeFailed(what string, err error) error {
 		return err
 	}
 	r.doubt()
-	r.l.log.Warn(what+"; engines run on, trying again", "err", err)
+	if errors.Is(err, context.Canceled) {
+		return nil // this process ends, or no longer leads
+	}
+	r.l.log.Warn("the store failed; engines run on, trying again", "what", what, "err", err)
 	return nil
 }
 
