@@ -40,6 +40,15 @@ func command(o outside) *cli.Command {
 	return c
 }
 
+// TokensCommand is the group tokens by itself, with the flags of ctl, for
+// programs that want it closer at hand.
+func TokensCommand() *cli.Command {
+	c := outside{}.tokens()
+	c.Flags = globalFlags()
+	finish(c)
+	return c
+}
+
 func globalFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "server", Usage: "where the control plane's admin listener is", Value: "http://127.0.0.1:7070", Sources: cli.EnvVars("LLMGW_SERVER")},

@@ -234,9 +234,9 @@ func explainModel(ctx context.Context, s *session) error {
 	}
 	fmt.Fprintf(s.out, "Model %s %s.\n", printable(v.Model), placed)
 	return s.show(v, func() grid {
-		g := grid{head: []any{"profile", "node", "code", "reason"}, none: "Placement has refused nothing: the model is satisfied, or the loop has not run yet."}
+		g := grid{head: []any{"profile", "node", "reason", "mend"}, none: "Placement has refused nothing: the model is satisfied, or the loop has not run yet."}
 		for _, r := range v.Rejections {
-			g.add(r.Profile, r.Node, r.Code, r.Reason)
+			g.add(r.Profile, r.Node, r.Reason, r.Advice)
 		}
 		return g
 	})

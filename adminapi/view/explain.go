@@ -32,6 +32,7 @@ type Rejection struct {
 	Code    string `json:"code"`
 	Need    string `json:"need,omitempty"`
 	Have    string `json:"have,omitempty"`
+	Advice  string `json:"advice,omitempty" doc:"what people can do about it"`
 }
 
 // Score is how good a node was, with its parts.
@@ -86,7 +87,7 @@ func rejectionsOf(m *catalog.Model, p placement.ProfileTrace) []Rejection {
 		pool = m.Profiles[i].Pool
 	}
 	for _, l := range p.Lines {
-		r := Rejection{Profile: p.Profile, Pool: pool, Node: string(l.Node), Reason: l.Text, Code: string(l.Reason)}
+		r := Rejection{Profile: p.Profile, Pool: pool, Node: string(l.Node), Reason: l.Text, Code: string(l.Reason), Advice: l.Reason.Advice()}
 		if l.Need != 0 || l.Have != 0 {
 			r.Need, r.Have = amount(l.Need, l.Unit), amount(l.Have, l.Unit)
 		}

@@ -98,7 +98,7 @@ func ModelOf(w World, e *catalog.Entry) ModelView {
 		Fallbacks: texts(m.Fallbacks), Profiles: []string{}, Class: string(m.Class.OrDefault()), Owner: m.Owner,
 		External: externalOf(m.External), Adapters: m.Adapters, Origin: originOf(m.Origin), Declared: e.Declared,
 	}
-	v.MinReplicas, v.MaxReplicas = m.Bounds()
+	v.MinReplicas, v.MaxReplicas = boundsOf(m)
 	for i := range m.Profiles {
 		v.Profiles = append(v.Profiles, m.Profiles[i].Name)
 	}
@@ -115,11 +115,28 @@ func ModelOf(w World, e *catalog.Entry) ModelView {
 	return v
 }
 
+// managed says whether llmgw starts replicas of the model itself.
+func managed(m *catalog.Model) bool {
+	return slices.ContainsFunc(m.Profiles, func(p catalog.Profile) bool { return p.Managed() })
+}
+
+// boundsOf are the least and the most replicas; of a model that others run,
+// those that they were said to run.
+func boundsOf(m *catalog.Model) (least, most int) {
+	if managed(m) {
+		return m.Bounds()
+	}
+	for i := range m.Profiles {
+		least += len(m.Profiles[i].Endpoints)
+	}
+	return least, least
+}
+
 // healthOf is how a model does; one that the loop has not come round to yet
 // wants what its definition says.
 func healthOf(w World, m *catalog.Model) reconciler.ModelHealth {
 	h, ok := w.View.Health[m.Name]
-	if !ok && slices.ContainsFunc(m.Profiles, func(p catalog.Profile) bool { return p.Managed() }) {
+	if !ok && managed(m) {
 		h.Why = reconciler.WhyMin
 		h.Desired, _ = m.Bounds()
 	}

@@ -27,6 +27,9 @@ func TargetOf(w World, e *catalog.Entry) Target {
 		Model: string(e.Model.Name), Desired: h.Desired, Why: string(h.Why), Clamps: listed(h.Clamps),
 		Signals: Signals{Queued: t.Waiting, Running: t.InFlight},
 	}
+	if !managed(&e.Model) {
+		v.Desired, _ = boundsOf(&e.Model)
+	}
 	if v.Why == "" {
 		v.Why = "min"
 	}
