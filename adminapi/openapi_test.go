@@ -6,12 +6,14 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"llmgw.io/llmgw/adminapi/auth"
+	"llmgw.io/llmgw/catalog"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -109,6 +111,29 @@ func TestTableKeepsItsRules(t *testing.T) {
 		}
 		if r.scope != want {
 			t.Errorf("%s: want the scope %s, got %s", id, want, r.scope)
+		}
+	}
+}
+
+// A description of a field that is gone helps nobody.
+func TestDescribedFieldsAreThere(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[catalog.Model](), reflect.TypeFor[catalog.Profile](), reflect.TypeFor[catalog.GPU](), reflect.TypeFor[catalog.Scaling](),
+		reflect.TypeFor[catalog.External](), reflect.TypeFor[catalog.Endpoint](),
+	} {
+		names := map[string]bool{}
+		for _, f := range fieldsOf(typ) {
+			names[f.name] = true
+		}
+		docs := fieldDocs(typ)
+		if len(docs) == 0 {
+			t.Errorf("%s has no descriptions", typ)
+		}
+		for name := range docs {
+			if !names[name] {
+				t.Errorf("%s has no field %s", typ, name)
+			}
 		}
 	}
 }

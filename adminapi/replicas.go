@@ -34,7 +34,15 @@ func (a *API) restart(c *call, in view.RestartRequest) (view.RestartResult, erro
 	for i, id := range ids {
 		out.Queued[i] = string(id)
 	}
-	if err := a.record(c, "replicas:"+strings.Join(out.Queued, ","), in); err != nil {
+	object := "replicas"
+	if len(ids) == 1 {
+		object = "replica:" + out.Queued[0]
+	}
+	asked := struct {
+		Queued  []string `json:"queued"`
+		InPlace bool     `json:"in_place"`
+	}{out.Queued, in.InPlace}
+	if err := a.record(c, object, asked); err != nil {
 		return view.RestartResult{}, err
 	}
 	if err := a.cfg.Operator.Restart(c.r.Context(), ids, mode); err != nil {

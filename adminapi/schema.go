@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"reflect"
@@ -59,10 +60,11 @@ func (s *schemas) component(t reflect.Type) object {
 	properties, required := object{}, []any{}
 	c := object{"type": "object", "properties": properties}
 	s.components[name] = c // before its fields, which may lead back here
+	docs := fieldDocs(t)
 	for _, f := range fieldsOf(t) {
 		p := s.of(f.typ)
-		if f.doc != "" {
-			p["description"] = f.doc
+		if doc := cmp.Or(f.doc, docs[f.name]); doc != "" {
+			p["description"] = doc
 		}
 		properties[f.name] = p
 		if !f.optional {
