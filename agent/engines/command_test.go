@@ -177,7 +177,9 @@ func TestCommandRefusals(t *testing.T) {
 		{"port in args, glued", catalog.EngineSim, func(d *protocol.DesiredShard, _ *protocol.Launch) { d.Args = []string{"-port=1"} }, "args may not hold -port"},
 		{"key in args", catalog.EngineLlamaCPP, func(d *protocol.DesiredShard, _ *protocol.Launch) { d.Args = []string{"--api-key=x"} }, "args may not hold --api-key"},
 		{"NUL in args", catalog.EngineSim, func(d *protocol.DesiredShard, _ *protocol.Launch) { d.Args = []string{"a\x00b"} }, "NUL"},
-		{"flag by variable", catalog.EngineLlamaCPP, func(d *protocol.DesiredShard, _ *protocol.Launch) { d.Env = map[string]string{"LLAMA_ARG_TOOLS": "all"} }, "env may not hold LLAMA_ARG_TOOLS"},
+		{"flag by variable", catalog.EngineLlamaCPP, func(d *protocol.DesiredShard, _ *protocol.Launch) {
+			d.Env = map[string]string{"LLAMA_ARG_TOOLS": "all"}
+		}, "env may not hold LLAMA_ARG_TOOLS"},
 		{"loader variable", catalog.EngineSim, func(d *protocol.DesiredShard, _ *protocol.Launch) { d.Env = map[string]string{"LD_PRELOAD": "/x.so"} }, "env may not hold LD_PRELOAD"},
 		{"broken variable", catalog.EngineSim, func(d *protocol.DesiredShard, _ *protocol.Launch) { d.Env = map[string]string{"A=B": "c"} }, "cannot be a variable"},
 		{"no key", catalog.EngineLlamaCPP, func(d *protocol.DesiredShard, _ *protocol.Launch) { d.EngineKey = "" }, "key is missing"},
