@@ -74,10 +74,12 @@ func tell(t *testing.T, b *sandbox, lines ...string) {
 func obey(t *testing.T, b *sandbox) {
 	t.Helper()
 	for _, r := range b.replicas {
-		if r.Phase == reconciler.Run {
+		switch r.Phase {
+		case reconciler.Run:
 			tell(t, b, "shard "+string(r.Shards[0].ID)+" ready")
-		} else if r.Phase == reconciler.Stop {
+		case reconciler.Stop:
 			tell(t, b, "shard "+string(r.Shards[0].ID)+" stopped")
+		case reconciler.Drain:
 		}
 	}
 }

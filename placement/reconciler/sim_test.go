@@ -81,7 +81,7 @@ func (s *sim) line(format string, args ...any) error {
 }
 
 func (s *sim) run() error {
-	for range 150 {
+	for range 100 {
 		if err := s.event(); err != nil {
 			return err
 		}
@@ -386,7 +386,7 @@ func (s *sim) rest() error {
 		}
 		if len(s.log)-before > 1 {
 			quiet = 0
-		} else if quiet++; quiet > 130 {
+		} else if quiet++; quiet > 70 { // longer than any back-off
 			return s.satisfied()
 		}
 	}
