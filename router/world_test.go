@@ -195,3 +195,5 @@ const (
 	completionPath = "/v1/completions"
 	embeddingPath  = "/v1/embeddings"
 )
+
+type httpWriter = http.ResponseWriter

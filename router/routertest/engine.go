@@ -135,7 +135,6 @@ func Stream(pieces ...string) func(http.ResponseWriter, Call) {
 func Paced(gap time.Duration, pieces ...string) func(http.ResponseWriter, Call) {
 	return func(w http.ResponseWriter, call Call) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		w.WriteHeader(http.StatusOK)
 		flush(w)
 		for _, p := range pieces {
 			if !Pause(call, gap) {

@@ -1,0 +1,321 @@
+package router_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/router"
+	"llmgw.io/llmgw/router/routertest"
+	"llmgw.io/llmgw/storage"
+)
+
+func event(data string) string { return "data: " + data + "\n\n" }
+
+func content(text string) string {
+	return event(`{"choices":[{"index":0,"delta":{"content":"` + text + `"},"finish_reason":null}]}`)
+}
+
+const (
+	roleEvent  = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}}]}\n\n"
+	stopEvent  = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+	usageEvent = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3,\"total_tokens\":8}}\n\n"
+	doneEvent  = "data: [DONE]\n\n"
+)
+
+// piecewise is a body that comes in given pieces.
+type piecewise struct{ pieces [][]byte }
+
+func (p *piecewise) Read(b []byte) (int, error) {
+	if len(p.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.pieces[0])
+	if p.pieces[0] = p.pieces[0][n:]; len(p.pieces[0]) == 0 {
+		p.pieces = p.pieces[1:]
+	}
+	return n, nil
+}
+
+// bare is a router without a network, for many requests.
+type bare struct {
+	router *router.Router
+	books  routertest.Books
+	secret string
+	pieces [][]byte
+}
+
+func newBare(t testing.TB) *bare {
+	t.Helper()
+	b := &bare{}
+	id, secret := storage.NewKeySecret()
+	b.secret = secret
+	var fleet routertest.Fleet
+	fleet.Set("m", router.Backend{ID: "r1", Address: "r1:1"})
+	r, err := router.New(router.Config{
+		Models: routertest.NewCatalog(catalog.Model{Name: "m", Profiles: managed()}), Backends: &fleet, Usage: &b.books, Pepper: pepper,
+		Declared: []storage.Key{{ID: id, Hash: pepper.Hash(secret)}}, Limits: router.Limits{Retries: -1},
+		Upstream: routertest.Upstream(func(_ string, req *http.Request) (*http.Response, error) {
+			_, err := io.Copy(io.Discard, req.Body)
+			return &http.Response{
+				StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(&piecewise{b.pieces}),
+				ContentLength: -1,
+			}, err
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.router = r
+	return b
+}
+
+// stream sends one request whose answer comes in the given pieces.
+func (b *bare) stream(t testing.TB, body string, pieces ...[]byte) string {
+	t.Helper()
+	b.pieces = pieces
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, chatPath, strings.NewReader(body))
+	req.Header.Set("Authorization", "Bearer "+b.secret)
+	rec := httptest.NewRecorder()
+	b.router.ServeHTTP(rec, req)
+	return rec.Body.String()
+}
+
+// ship brings the rows to the books.
+func (b *bare) ship(t testing.TB) []storage.Request {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.router.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return b.books.Rows()
+}
+
+// Wherever a stream is cut, in the middle of a letter, of a line end or of the
+// usage, the client gets the same bytes and the row has the same tokens
+// (ollama/ollama-js#255, envoyproxy/ai-gateway#1398).
+func TestStreamsInTwoPieces(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("openai/testdata/streams/*.sse")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("found %d recordings: %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".sse")
+		whole, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, body := range map[string]string{"asked": usageBody, "not asked": streamBody} {
+			t.Run(name+" usage "+kind, func(t *testing.T) {
+				t.Parallel()
+				b := newBare(t)
+				want := b.stream(t, body, whole)
+				complete := name != "cut_short" && name != "error_in_200" && name != "mixed_ends"
+				if complete && kind == "asked" && want != string(whole) {
+					t.Fatalf("the client got other bytes:\n%q\nwant\n%q", want, whole)
+				}
+				for i := 1; i < len(whole); i++ {
+					if got := b.stream(t, body, whole[:i], whole[i:]); got != want {
+						t.Fatalf("cut at %d the client got\n%q\nwant\n%q", i, got, want)
+					}
+				}
+				rows := b.ship(t)
+				for i, row := range rows {
+					if d := cmp.Diff(rows[0], row, cmpopts.IgnoreFields(storage.Request{}, "ID", "At", "Latency", "FirstByte")); d != "" {
+						t.Fatalf("cut at %d the row differs:\n%s", i, d)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The usage event that only the router asked for stays with it, and the client
+// that asked gets exactly one, as the engine made it (BerriAI/litellm#28735).
+func TestUsageEvent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, body string
+		shown      bool
+	}{{"asked", usageBody, true}, {"not asked", streamBody, false}} {
+		inWorld(t, nil, func(w *world) {
+			e := w.one(routertest.Stream(roleEvent, content("a"), content("b"), stopEvent, usageEvent, doneEvent))
+			a := w.post(chatPath, c.body)
+			want := roleEvent + content("a") + content("b") + stopEvent + doneEvent
+			if c.shown {
+				want = roleEvent + content("a") + content("b") + stopEvent + usageEvent + doneEvent
+			}
+			if a.body != want {
+				t.Errorf("%s: the client got\n%s", c.name, a.body)
+			}
+			if !bytes.Contains(e.Calls()[0].Body, []byte(`"include_usage":true`)) {
+				t.Errorf("%s: the engine was not asked for usage: %s", c.name, e.Calls()[0].Body)
+			}
+			if row := w.row(); row.PromptTokens != 5 || row.CompletionTokens != 3 || row.Estimated || !row.Stream {
+				t.Errorf("%s: the row has %+v", c.name, row)
+			}
+		})
+	}
+}
+
+// Usage is found however it meets the end mark, and is an estimate, never a
+// zero, where there is none (kubernetes-sigs/gateway-api-inference-extension#1626).
+func TestUsageAndEndMark(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		pieces []string
+		tokens int64
+		guess  bool
+	}{
+		{"apart", []string{content("a"), content("b"), stopEvent, usageEvent, doneEvent}, 3, false},
+		{"together", []string{content("a"), content("b"), stopEvent, usageEvent + doneEvent}, 3, false},
+		{"without", []string{content("a"), content("b"), stopEvent, doneEvent}, 2, true},
+	} {
+		inWorld(t, nil, func(w *world) {
+			w.one(routertest.Paced(50*time.Millisecond, c.pieces...))
+			w.post(chatPath, streamBody)
+			if row := w.row(); row.CompletionTokens != c.tokens || row.Estimated != c.guess || row.PromptTokens == 0 {
+				t.Errorf("%s: the row has %+v", c.name, row)
+			}
+		})
+	}
+}
+
+// Each event reaches the client before the next one is made (thushan/olla#40).
+func TestEventsAreNotBunched(t *testing.T) {
+	t.Parallel()
+	inWorld(t, nil, func(w *world) {
+		const gap = 20 * time.Millisecond
+		pieces := []string{}
+		for i := range 100 {
+			pieces = append(pieces, content(fmt.Sprint(i)))
+		}
+		w.one(routertest.Paced(gap, append(pieces, doneEvent)...))
+		start := time.Now()
+		res, err := w.client.Do(w.request(http.MethodPost, chatPath, streamBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		buf := make([]byte, 64<<10)
+		for i, want := range pieces {
+			n, err := res.Body.Read(buf)
+			if string(buf[:n]) != want || err != nil {
+				t.Fatalf("event %d came as %q: %v", i, buf[:n], err)
+			}
+			if at := time.Since(start); at != time.Duration(i+1)*gap {
+				t.Fatalf("event %d came after %s", i, at)
+			}
+		}
+	})
+}
+
+// An engine's comments stay comments and are no first token
+// (mnfst/llm-gateway#2053).
+func TestEngineComments(t *testing.T) {
+	t.Parallel()
+	inWorld(t, nil, func(w *world) {
+		pieces := []string{}
+		for range 10 {
+			pieces = append(pieces, ": processing\n\n")
+		}
+		w.one(routertest.Paced(200*time.Millisecond, append(pieces, content("a"), stopEvent, usageEvent, doneEvent)...))
+		a := w.post(chatPath, streamBody)
+		want := strings.Repeat(": processing\n\n", 10) + content("a") + stopEvent + doneEvent
+		if a.body != want {
+			t.Errorf("the client got\n%s", a.body)
+		}
+		if row := w.row(); row.FirstByte != 2200*time.Millisecond {
+			t.Errorf("the first token is counted after %s", row.FirstByte)
+		}
+	})
+}
+
+// A replica that breaks off is never taken for one that stopped
+// (BerriAI/litellm#33404).
+func TestBrokenStreams(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		answer  func(http.ResponseWriter, routertest.Call)
+		outcome storage.Outcome
+		status  int
+		tokens  int64
+	}{
+		{"in the middle", routertest.Cut(roleEvent, content("a"), content("b"), content("c"), content("d"), content("e")), storage.OutcomeUpstreamAborted, 200, 5},
+		{"in the middle of an event", routertest.Cut(roleEvent, content("a"), `data: {"choi`), storage.OutcomeUpstreamAborted, 200, 1},
+		{"clean end without an end", routertest.Stream(roleEvent, content("a")), storage.OutcomeUpstreamAborted, 200, 1},
+		{"clean end within an event", routertest.Stream(roleEvent, content("a"), strings.TrimSuffix(stopEvent, "\n\n")), storage.OutcomeUpstreamAborted, 200, 1},
+		{"error event in the middle", routertest.Stream(roleEvent, content("a"), event(`{"error":{"message":"CUDA error","code":500}}`), doneEvent), storage.OutcomeUpstreamAborted, 200, 1},
+		{"after the headers", routertest.Cut(), storage.OutcomeUpstreamError, 502, 0},
+		{"after the role", routertest.Cut(roleEvent), storage.OutcomeUpstreamError, 502, 0},
+	} {
+		inWorld(t, nil, func(w *world) {
+			w.one(c.answer)
+			a := w.post(chatPath, streamBody)
+			if a.err != nil || a.status != c.status {
+				t.Errorf("%s: status %d, %v", c.name, a.status, a.err)
+			}
+			if strings.Contains(a.body, "[DONE]") || strings.Contains(a.body, `"stop"`) {
+				t.Errorf("%s: an end was made up:\n%s", c.name, a.body)
+			}
+			if c.status == 200 {
+				events := routertest.Events(a.body)
+				if last := events[len(events)-1]; !strings.HasPrefix(last, `data: {"error":{`) || !strings.HasSuffix(last, "\n\n") {
+					t.Errorf("%s: the last event is %q", c.name, last)
+				}
+			}
+			row := w.row()
+			if row.Outcome != c.outcome || row.CompletionTokens != c.tokens || row.Estimated != (c.tokens > 0) || row.Status != c.status {
+				t.Errorf("%s: the row has %+v", c.name, row)
+			}
+		})
+	}
+}
+
+// A stream may end without an end mark when its choice has ended.
+func TestStreamWithoutEndMark(t *testing.T) {
+	t.Parallel()
+	inWorld(t, nil, func(w *world) {
+		w.one(routertest.Stream(content("a"), stopEvent))
+		if a := w.post(chatPath, streamBody); a.body != content("a")+stopEvent {
+			t.Errorf("the client got\n%s", a.body)
+		}
+		if row := w.row(); row.Outcome != storage.OutcomeOK {
+			t.Errorf("the row has %+v", row)
+		}
+	})
+}
+
+// Streams flow at once whatever a client can unpack: the engine is asked for
+// plain bytes (Portkey-AI/gateway#1261).
+func TestStreamsAreNotCompressed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, nil, func(w *world) {
+		e := w.one(nil)
+		req := w.request(http.MethodPost, chatPath, streamBody)
+		req.Header.Set("Accept-Encoding", "gzip, br")
+		a := w.do(req)
+		if a.header.Get("Content-Encoding") != "" || !strings.HasPrefix(a.body, "data: ") {
+			t.Errorf("the client got %v %q", a.header, a.body)
+		}
+		if got := e.Calls()[0].Header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("the engine was asked for %q", got)
+		}
+	})
+}
