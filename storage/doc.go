@@ -3,9 +3,9 @@
 // is no SQL here.
 //
 // A Store is composed of small seams, each declared by whoever calls it
-// (catalog.Store, inventory.Store) or here. storage/bunstore is the default on
-// SQLite, storage/memstore keeps everything in memory, and
-// storage/storagetest.Run is the conformance suite for both and for those of
+// (catalog.Store, inventory.Store) or here. storage/bunstore is the default, on
+// SQLite or PostgreSQL, storage/memstore keeps everything in memory, and
+// storage/storagetest.Run is the conformance suite for them and for those of
 // others.
 //
 // Every write that people or nodes make names its author and is written together

@@ -77,6 +77,8 @@ func (l *leader) ChangeAssignments(ctx context.Context, c storage.AssignmentChan
 	for i, m := range c.PutMemory {
 		memory[i] = memoryRow{Model: string(m.Model), Data: append([]byte{}, m.Data...), Epoch: l.epoch}
 	}
+	rows = lastOf(rows, func(r assignmentRow) string { return r.Replica })
+	memory = lastOf(memory, func(r memoryRow) string { return r.Model })
 	return l.store.write(ctx, func(ctx context.Context, tx bun.Tx) error {
 		if err := l.fence(ctx, tx); err != nil {
 			return err
@@ -90,6 +92,22 @@ func (l *leader) ChangeAssignments(ctx context.Context, c storage.AssignmentChan
 		_, err := tx.ExecContext(ctx, `UPDATE counters SET value = ? WHERE name = ? AND value < ?`, c.Next, counterReplica, c.Next)
 		return err
 	})
+}
+
+// lastOf drops rows that a later one replaces: a statement may not write a row
+// twice.
+func lastOf[T any](rows []T, key func(T) string) []T {
+	at := map[string]int{}
+	out := rows[:0:0]
+	for _, r := range rows {
+		if i, ok := at[key(r)]; ok {
+			out[i] = r
+			continue
+		}
+		at[key(r)] = len(out)
+		out = append(out, r)
+	}
+	return out
 }
 
 // fence lets the transaction go on only while the epoch is current. The update

@@ -17,11 +17,13 @@ var _ storage.Store = (*Store)(nil)
 
 // Config says where a Store lives.
 type Config struct {
-	// DSN is the path of the database's file, plain or as "sqlite:///path".
-	// Required. The file is made when it is missing; its folder is not.
+	// DSN is the path of a SQLite file, plain or as "sqlite:///path", or the URL
+	// of a PostgreSQL database, "postgres://user@host/name". Required. The file
+	// is made when it is missing; its folder and a database are not.
 	DSN string
-	// Readers is how many reads run at once. Default 4.
-	Readers int
+	// Connections is how many there may be: to PostgreSQL in all, by default 16;
+	// to SQLite those that read beside the one that writes, by default 4.
+	Connections int
 	// KeepSchema leaves the schema as it is: for the command that migrates.
 	// Without it Open brings the schema up to date, and a store that is behind
 	// answers ErrUnavailable to whatever needs what it lacks.
@@ -33,11 +35,12 @@ type Config struct {
 // Store keeps everything in a SQL database.
 type Store struct {
 	dialect dialect
-	// write connections come from rw, which has one where the database allows
-	// no more; ro has the readers'.
+	// rw has the connections that write: one, where the database lets only one
+	// write at a time. ro has the readers'; it may be the same.
 	rw, ro *bun.DB
-	lock   *fileLock
-	log    *slog.Logger
+	// lock is nil where several processes may use the database.
+	lock *fileLock
+	log  *slog.Logger
 
 	// mu is held for reading by every call, so that Close waits for them.
 	mu     sync.RWMutex
@@ -48,25 +51,19 @@ type Store struct {
 }
 
 // Open opens a store and, unless the configuration says otherwise, brings its
-// schema up to date. Errors match ErrInUse when another process has it open and
+// schema up to date. Errors match ErrInUse when another process has the file and
 // ErrNewer when a newer version has written it.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	path, err := parseDSN(cfg.DSN)
-	if err != nil {
-		return nil, err
-	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Readers <= 0 {
-		cfg.Readers = 4
+	s := &Store{log: cfg.Logger}
+	open := s.openSQLite
+	if isPostgres(cfg.DSN) {
+		open = s.openPostgres
 	}
-	s := &Store{dialect: sqliteDialect(path), log: cfg.Logger}
-	if s.lock, err = lockFile(path); err != nil {
+	if err := open(cfg); err != nil {
 		return nil, err
-	}
-	if s.rw, s.ro, err = openSQLite(path, cfg.Readers); err != nil {
-		return nil, errors.Join(err, s.lock.release())
 	}
 	if err := s.prepare(ctx, !cfg.KeepSchema); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -82,10 +79,13 @@ func (s *Store) prepare(ctx context.Context, migrate bool) error {
 	if err := s.Migrate(ctx); err != nil {
 		return err
 	}
+	if s.lock == nil {
+		return nil // others may lead
+	}
 	return s.endStaleLease(ctx)
 }
 
-// Kind is a word for people: "sqlite".
+// Kind is a word for people: "sqlite" or "postgres".
 func (s *Store) Kind() string { return s.dialect.kind }
 
 // Ping answers nil when the store can be read and written. It takes the right

@@ -11,4 +11,10 @@ type dialect struct {
 	// classify turns an error of the driver into one of the contract, with the
 	// next step. Nil: it is not the driver's.
 	classify func(error) error
+	// again reports whether the same transaction may well succeed when it is
+	// tried once more. Nil: none may.
+	again func(error) bool
+	// lockSchema keeps others from migrating at the same time. Empty: nobody
+	// else could.
+	lockSchema string
 }

@@ -18,7 +18,7 @@ func parseDSN(dsn string) (string, error) {
 			return "", fmt.Errorf("the store's address %q is not a URL: %w", dsn, err)
 		}
 	} else if scheme, _, ok := strings.Cut(dsn, "://"); ok {
-		return "", fmt.Errorf("a store of kind %q is not known; give the path of a file, or sqlite:///path/of/the/file", scheme)
+		return "", fmt.Errorf("a store of kind %q is not known; give the path of a file, or postgres://user@host/name", scheme)
 	}
 	if path == "" {
 		return "", fmt.Errorf("the store has no address; give the path of a file, such as /var/lib/llmgw/llmgw.db")

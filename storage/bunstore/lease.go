@@ -33,6 +33,10 @@ func (s *Store) Acquire(ctx context.Context, holder string) (storage.Lease, erro
 		if err := storage.CheckHolder(holder); err != nil {
 			return err
 		}
+		// The row's lock first: what is read after it stays true to the end.
+		if _, err := tx.ExecContext(ctx, `UPDATE leases SET epoch = epoch WHERE name = ?`, leaseLeader); err != nil {
+			return err
+		}
 		now := time.Now().UTC().Round(0)
 		row := leaseRow{Name: leaseLeader}
 		if err := tx.NewSelect().Model(&row).WherePK().Scan(ctx); err != nil {
@@ -43,10 +47,7 @@ func (s *Store) Acquire(ctx context.Context, holder string) (storage.Lease, erro
 			return old.Held()
 		}
 		row = leaseRow{Name: leaseLeader, Holder: holder, Epoch: old.Epoch + 1, ExpiresAt: nanos(now.Add(storage.LeaseLife))}
-		done, err := changed(tx.NewUpdate().Model(&row).WherePK().Where("epoch = ?", old.Epoch).Exec(ctx))
-		if err == nil && !done {
-			err = fmt.Errorf("%w: it was taken at this moment", storage.ErrHeld)
-		}
+		_, err := tx.NewUpdate().Model(&row).WherePK().Exec(ctx)
 		out = row.lease()
 		return err
 	})

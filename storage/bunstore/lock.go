@@ -57,4 +57,9 @@ func holder(path string) string {
 	return "another process"
 }
 
-func (l *fileLock) release() error { return l.file.Close() }
+func (l *fileLock) release() error {
+	if l == nil {
+		return nil
+	}
+	return l.file.Close()
+}

@@ -69,6 +69,9 @@ func (s *Store) MigrationStatus(ctx context.Context) ([]Migration, error) {
 	}
 	var rows []migrationRow
 	err = s.write(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.holdSchema(ctx, tx); err != nil {
+			return err
+		}
 		const table = `CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`
 		if _, err := tx.ExecContext(ctx, table); err != nil {
 			return err
@@ -98,11 +101,28 @@ func (s *Store) checkSchema(ctx context.Context) error {
 // step runs one file and keeps the books, both or neither.
 func (s *Store) step(ctx context.Context, m Migration, file string, book func(context.Context, bun.Tx, Migration) error) error {
 	return s.write(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.holdSchema(ctx, tx); err != nil {
+			return err
+		}
+		// Another process may have made the step since it was looked for.
+		applied, err := tx.NewSelect().Model((*migrationRow)(nil)).Where("version = ?", m.Version).Exists(ctx)
+		if err != nil || applied == m.AppliedAt.IsZero() {
+			return err
+		}
 		if _, err := tx.ExecContext(ctx, file); err != nil {
 			return err
 		}
 		return book(ctx, tx, m)
 	})
+}
+
+// holdSchema keeps others from migrating until the transaction ends.
+func (s *Store) holdSchema(ctx context.Context, tx bun.Tx) error {
+	if s.dialect.lockSchema == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, s.dialect.lockSchema)
+	return err
 }
 
 func mark(ctx context.Context, tx bun.Tx, m Migration) error {

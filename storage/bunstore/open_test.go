@@ -96,7 +96,7 @@ func TestPlacesThatCannotBeOpened(t *testing.T) {
 		"":                                     "no address",
 		":memory:":                             "memstore",
 		"sqlite://%zz":                         "not a URL",
-		"postgres://db/llmgw":                  `"postgres" is not known`,
+		"mysql://db/llmgw":                     `"mysql" is not known`,
 		filepath.Join(dir, "none", "llmgw.db"): "does not exist; make it",
 		dir:                                    "",
 		noDatabase:                             "damaged",

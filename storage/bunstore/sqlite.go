@@ -30,10 +30,29 @@ func sqliteDialect(path string) dialect {
 	}
 }
 
-// openSQLite opens one connection that writes and some that read. With one
+// openSQLite takes the file's lock and opens it.
+func (s *Store) openSQLite(cfg Config) error {
+	path, err := parseDSN(cfg.DSN)
+	if err != nil {
+		return err
+	}
+	if cfg.Connections <= 0 {
+		cfg.Connections = 4
+	}
+	s.dialect = sqliteDialect(path)
+	if s.lock, err = lockFile(path); err != nil {
+		return err
+	}
+	if s.rw, s.ro, err = connectSQLite(path, cfg.Connections); err != nil {
+		return errors.Join(err, s.lock.release())
+	}
+	return nil
+}
+
+// connectSQLite opens one connection that writes and some that read. With one
 // writer nobody waits in SQLite's own busy loop, which is neither fair nor
 // ended by a context.
-func openSQLite(path string, readers int) (rw, ro *bun.DB, err error) {
+func connectSQLite(path string, readers int) (rw, ro *bun.DB, err error) {
 	if err := makeFile(path); err != nil {
 		return nil, nil, err
 	}

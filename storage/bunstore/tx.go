@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -40,7 +41,7 @@ func (s *Store) readWhole(ctx context.Context, f func(ctx context.Context, tx bu
 		return err
 	}
 	defer s.leave()
-	return s.translate(ctx, s.ro.RunInTx(ctx, &sql.TxOptions{ReadOnly: true}, f))
+	return s.translate(ctx, s.ro.RunInTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead}, f))
 }
 
 // write runs one transaction, whole or not at all.
@@ -49,11 +50,32 @@ func (s *Store) write(ctx context.Context, f func(ctx context.Context, tx bun.Tx
 		return err
 	}
 	defer s.leave()
-	err := s.translate(ctx, s.rw.RunInTx(ctx, nil, f))
+	err := s.translate(ctx, s.runInTx(ctx, f))
 	if ofTheMachine(err) {
 		s.ailing.Store(true)
 	}
 	return err
+}
+
+// tries is how often a transaction is run that lost against others.
+const tries = 8
+
+// runInTx runs a transaction, and again after a pause when it lost against
+// others. What f writes outside of the transaction it writes anew each time.
+func (s *Store) runInTx(ctx context.Context, f func(ctx context.Context, tx bun.Tx) error) error {
+	for try := 1; ; try++ {
+		err := s.rw.RunInTx(ctx, nil, f)
+		if err == nil || try == tries || s.dialect.again == nil || !s.dialect.again(err) {
+			return err
+		}
+		// Unequal pauses, so that two that collided do not collide again.
+		pause := time.Duration(1+rand.IntN(10<<try)) * time.Millisecond
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }
 
 // change makes one write with its audit event, both or neither. f returns what

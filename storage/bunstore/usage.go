@@ -1,6 +1,7 @@
 package bunstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -104,13 +105,14 @@ func (s *Store) AppendUsage(ctx context.Context, requests []storage.Request) err
 		}
 		lastUsed[kept.KeyID] = max(lastUsed[kept.KeyID], rows[i].At)
 	}
+	// In order, so that two writers of the same rows never wait for each other.
+	slices.SortStableFunc(rows, func(a, b usageRow) int { return cmp.Compare(a.ID, b.ID) })
 	return s.write(ctx, func(ctx context.Context, tx bun.Tx) error {
 		for chunk := range slices.Chunk(rows, usageChunk) {
 			if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
 				return err
 			}
 		}
-		// In order, so that two writers never wait for each other's rows.
 		for _, id := range slices.Sorted(maps.Keys(lastUsed)) {
 			if _, err := tx.ExecContext(ctx, `UPDATE keys SET last_used = ? WHERE id = ? AND (last_used IS NULL OR last_used < ?)`,
 				lastUsed[id], id, lastUsed[id]); err != nil {

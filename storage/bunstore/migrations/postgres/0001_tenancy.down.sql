@@ -1,0 +1,4 @@
+DROP TABLE users;
+DROP TABLE projects;
+DROP TABLE teams;
+DROP TABLE orgs;

@@ -1,0 +1,4 @@
+DROP TABLE revocations;
+DROP TABLE certificates;
+DROP TABLE join_tokens;
+DROP TABLE authority;

@@ -1,0 +1,2 @@
+DROP TABLE admin_tokens;
+DROP TABLE keys;

@@ -1,0 +1,3 @@
+DROP TABLE model_memory;
+DROP TABLE assignments;
+DROP TABLE leases;
