@@ -33,8 +33,10 @@ func New(cfg Config) (*API, error) {
 	a.parts = a.wired()
 	a.routes = a.mux()
 	a.root = chi.NewRouter()
-	a.root.Get("/healthz", a.healthz)
-	a.root.Get("/readyz", a.readyz)
+	for path, probe := range map[string]http.HandlerFunc{"/healthz": a.healthz, "/readyz": a.readyz} {
+		a.root.Get(path, probe)
+		a.root.Head(path, probe)
+	}
 	a.root.Mount(Base, a.routes)
 	a.root.NotFound(a.guard(a.notFound))
 	a.root.MethodNotAllowed(a.guard(a.notFound))

@@ -135,10 +135,17 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// A caller that has gone away needs no answer.
+	// A caller that does not read must not hold a goroutine for good. Not every
+	// connection knows deadlines, and one that has gone away needs no answer.
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(writeAnswer))
 	_, _ = w.Write(b.Bytes())
+	_ = rc.SetWriteDeadline(time.Time{})
 	return nil
 }
+
+// writeAnswer is how long a caller may take to read an answer.
+const writeAnswer = time.Minute
 
 // etag shows the revision of what is answered.
 func (c *call) etag(revision int64) {

@@ -39,6 +39,9 @@ func wantJSON(r *http.Request, what string) error {
 	return nil
 }
 
+// sendBody is how long a caller may take to send a body.
+const sendBody = 30 * time.Second
+
 // readBody reads through a limit. A body that says it is too large is refused
 // before it is read, so one that also breaks off is still called too large.
 func readBody(w http.ResponseWriter, r *http.Request, what string, limit int64) ([]byte, error) {
@@ -47,13 +50,16 @@ func readBody(w http.ResponseWriter, r *http.Request, what string, limit int64) 
 		w.Header().Set("Connection", "close")
 		return nil, tooLarge
 	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(sendBody)) // connections in memory have none
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	_ = rc.SetReadDeadline(time.Time{})
 	var over *http.MaxBytesError
 	switch {
 	case errors.As(err, &over):
 		return nil, tooLarge
 	case err != nil:
-		return nil, invalid("%s could not be read whole: it broke off after %d bytes", what, len(body))
+		return nil, invalid("%s could not be read whole: it broke off, or came too slowly, after %d bytes", what, len(body))
 	}
 	return body, nil
 }

@@ -90,8 +90,10 @@ func outcomes() []outcome {
 		{is: catalog.ErrReadOnly, status: http.StatusConflict, code: codeReadOnly},
 		{is: catalog.ErrStale, status: http.StatusPreconditionFailed, code: codeStale},
 		{is: catalog.ErrInUse, status: http.StatusConflict, code: codeConflict},
-		{is: catalog.ErrNoStore, status: http.StatusNotImplemented, code: codeNotWired,
-			text: "this control plane has no store, so a model added or changed here would not survive a restart"},
+		{
+			is: catalog.ErrNoStore, status: http.StatusNotImplemented, code: codeNotWired,
+			text: "this control plane has no store, so a model added or changed here would not survive a restart",
+		},
 		{is: inventory.ErrNotFound, status: http.StatusNotFound, code: codeNotFound},
 		{is: inventory.ErrState, status: http.StatusConflict, code: codeConflict},
 		{is: inventory.ErrStale, status: http.StatusConflict, code: codeConflict, text: "the node has changed meanwhile; look at it and ask again"},
@@ -103,10 +105,14 @@ func outcomes() []outcome {
 		{is: storage.ErrExpired, status: http.StatusConflict, code: codeConflict},
 		{is: ErrUnsupported, status: http.StatusConflict, code: codeUnsupported},
 		{is: ErrAgentFailed, status: http.StatusBadGateway, code: codeAgentFailed},
-		{is: auth.ErrMissing, status: http.StatusUnauthorized, code: codeUnauthenticated,
-			text: "this needs an admin token; send one as \"Authorization: Bearer llmgw-adm-…\""},
-		{is: auth.ErrRefused, status: http.StatusUnauthorized, code: codeUnauthenticated,
-			text: "the admin token is not valid: it is unknown, revoked or expired; ask an owner for another one"},
+		{
+			is: auth.ErrMissing, status: http.StatusUnauthorized, code: codeUnauthenticated,
+			text: "this needs an admin token; send one as \"Authorization: Bearer llmgw-adm-…\"",
+		},
+		{
+			is: auth.ErrRefused, status: http.StatusUnauthorized, code: codeUnauthenticated,
+			text: "the admin token is not valid: it is unknown, revoked or expired; ask an owner for another one",
+		},
 		{is: context.DeadlineExceeded, status: http.StatusGatewayTimeout, code: codeTimeout, text: "there was no answer in time; ask again"},
 	}
 }

@@ -47,7 +47,7 @@ func (a *API) recovered(w http.ResponseWriter, r *http.Request, id string) {
 	if v == nil {
 		return
 	}
-	if v == http.ErrAbortHandler {
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
 	a.refused(w, r, fmt.Errorf("panic: %v\n%s", v, debug.Stack()), id)

@@ -41,9 +41,15 @@ func TestNamesWithSlashesOnEveryMux(t *testing.T) {
 		path string
 		want string // empty: not found
 	}{
-		{"org%2Fname%3Atag", "org/name:tag"}, {"org%2Fname:tag", "org/name:tag"}, {"org%2fname:tag", "org/name:tag"},
-		{"plain", "plain"}, {"%70lain", "plain"}, {"a.b-c_d", "a.b-c_d"},
-		{"org%252Fname%3Atag", ""}, {"org%2Fname%253Atag", ""}, {"..%2f..%2fetc", ""},
+		{"org%2Fname%3Atag", "org/name:tag"},
+		{"org%2Fname:tag", "org/name:tag"},
+		{"org%2fname:tag", "org/name:tag"},
+		{"plain", "plain"},
+		{"%70lain", "plain"},
+		{"a.b-c_d", "a.b-c_d"},
+		{"org%252Fname%3Atag", ""},
+		{"org%2Fname%253Atag", ""},
+		{"..%2f..%2fetc", ""},
 	}
 	for _, m := range muxes {
 		for _, p := range paths {
@@ -167,8 +173,11 @@ func TestChangesAreGuardedByIfMatch(t *testing.T) {
 	at := "/api/v1/models/tiny"
 	tag := h.ask(http.MethodGet, at, "").Header().Get("ETag")
 	for _, c := range []struct{ method, path, body string }{
-		{http.MethodPost, at + "/scale", `{"min":2}`}, {http.MethodPost, at + "/class", `{"class":"batch"}`},
-		{http.MethodPost, at + "/resources", `{"memory_gb":4,"cpu_cores":1}`}, {http.MethodPut, at, `{"name":"tiny"}`}, {http.MethodDelete, at, ""},
+		{http.MethodPost, at + "/scale", `{"min":2}`},
+		{http.MethodPost, at + "/class", `{"class":"batch"}`},
+		{http.MethodPost, at + "/resources", `{"memory_gb":4,"cpu_cores":1}`},
+		{http.MethodPut, at, `{"name":"tiny"}`},
+		{http.MethodDelete, at, ""},
 	} {
 		for _, stale := range []string{`"999999"`, "W/" + tag, "nonsense"} {
 			w := h.ask(c.method, c.path, c.body, "If-Match", stale)

@@ -173,6 +173,8 @@ func agentProblem(asked context.Context, node string, err error, intime bool) er
 // pour passes a stream on as it comes.
 func pour(w http.ResponseWriter, from io.Reader) error {
 	rc := http.NewResponseController(w)
+	// The connection may serve others after this.
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
 	w.WriteHeader(http.StatusOK)
 	buf := make([]byte, 32<<10)
 	for {

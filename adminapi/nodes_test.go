@@ -167,8 +167,11 @@ func TestAgentsThatCannot(t *testing.T) {
 		status int
 		code   string
 	}{
-		{errors.New("hub: the log is gone"), 502, "agent_failed"}, {adminapi.ErrAgentFailed, 502, "agent_failed"},
-		{adminapi.ErrUnsupported, 409, "unsupported"}, {context.DeadlineExceeded, 504, "timeout"}, {inventory.ErrNotFound, 404, "not_found"},
+		{errors.New("hub: the log is gone"), 502, "agent_failed"},
+		{adminapi.ErrAgentFailed, 502, "agent_failed"},
+		{adminapi.ErrUnsupported, 409, "unsupported"},
+		{context.DeadlineExceeded, 504, "timeout"},
+		{inventory.ErrNotFound, 404, "not_found"},
 	} {
 		h := newHouse(t)
 		h.node("a1")

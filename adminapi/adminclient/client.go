@@ -65,8 +65,9 @@ type ask struct {
 	ifMatch string
 }
 
-// do sends a request and decodes its answer. into nil drops it.
-func (c *Client) do(ctx context.Context, a ask, into any) (*http.Response, error) {
+// do sends a request, decodes its answer, and returns the answer's header. into
+// nil drops it.
+func (c *Client) do(ctx context.Context, a ask, into any) (http.Header, error) {
 	resp, err := c.send(ctx, a)
 	if err != nil {
 		return nil, err
@@ -77,12 +78,12 @@ func (c *Client) do(ctx context.Context, a ask, into any) (*http.Response, error
 		return nil, fmt.Errorf("read the answer of %s: %w", c.base.Host, err)
 	}
 	if into == nil {
-		return resp, nil
+		return resp.Header, nil
 	}
 	if err := json.Unmarshal(b, into); err != nil {
 		return nil, fmt.Errorf("the answer of %s is not what this client knows; is it a control plane of another version? %w", c.base.Host, err)
 	}
-	return resp, nil
+	return resp.Header, nil
 }
 
 // send sends a request; the caller closes the answer's body.

@@ -30,11 +30,11 @@ func (l List) query() url.Values {
 // listing asks for one page; next is the cursor of the following one, empty at
 // the end.
 func listing[T any](ctx context.Context, c *Client, q url.Values, path ...string) (page []T, next string, err error) {
-	resp, err := c.do(ctx, ask{method: http.MethodGet, path: path, query: q}, &page)
+	header, err := c.do(ctx, ask{method: http.MethodGet, path: path, query: q}, &page)
 	if err != nil {
 		return nil, "", err
 	}
-	return page, nextCursor(resp.Header.Get("Link")), nil
+	return page, nextCursor(header.Get("Link")), nil
 }
 
 // nextCursor reads <?…>; rel="next".

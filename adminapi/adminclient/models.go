@@ -23,11 +23,11 @@ func (c *Client) AddModel(ctx context.Context, definition any) (view.Added, erro
 
 // Model shows a definition in force, and its revision for a change.
 func (c *Client) Model(ctx context.Context, name string) (m view.Model, revision string, err error) {
-	resp, err := c.do(ctx, ask{method: http.MethodGet, path: []string{"models", name}}, &m)
+	header, err := c.do(ctx, ask{method: http.MethodGet, path: []string{"models", name}}, &m)
 	if err != nil {
 		return m, "", err
 	}
-	return m, resp.Header.Get("ETag"), nil
+	return m, header.Get("ETag"), nil
 }
 
 // PutModel replaces a definition, as AddModel takes it. Another revision than

@@ -83,8 +83,10 @@ func listNodes(ctx context.Context, s *session) error {
 		return err
 	}
 	return s.show(nodes, func() grid {
-		g := grid{head: []any{"node", "state", "seen", "devices", "free", "cores", "memory", "replicas", "agent"},
-			none: "There are no nodes yet; make a token with tokens join create, and run llmgw-agent join on a machine."}
+		g := grid{
+			head: []any{"node", "state", "seen", "devices", "free", "cores", "memory", "replicas", "agent"},
+			none: "There are no nodes yet; make a token with tokens join create, and run llmgw-agent join on a machine.",
+		}
 		for _, n := range nodes {
 			g.add(n.ID, n.State, seen(n.LastSeenAgo), strings.Join(n.GPUClasses, ","), fmt.Sprintf("%d/%d", n.GPUFree, n.GPUTotal), n.CPUCount, memory(n.MemoryGB), n.Replicas, n.AgentVersion)
 		}

@@ -74,14 +74,28 @@ func TestWait(t *testing.T) {
 		err    string // empty: it ends well
 	}{
 		{"from nothing to ready", []scene{
-			{model: model(nil)}, {model: model(nil), replicas: fetching(0)}, {model: model(nil), replicas: fetching(41)}, {model: model(nil), replicas: fetching(44)},
-			{model: model(nil), replicas: fetching(90)}, {model: model(nil), replicas: starting}, {model: model(nil), replicas: starting}, {model: ready},
+			{model: model(nil)},
+			{model: model(nil), replicas: fetching(0)},
+			{model: model(nil), replicas: fetching(41)},
+			{model: model(nil), replicas: fetching(44)},
+			{model: model(nil), replicas: fetching(90)},
+			{model: model(nil), replicas: starting},
+			{model: model(nil), replicas: starting},
+			{model: ready},
 		}, nil, "waiting to be placed|fetching 100 MiB|fetching 100 MiB, 40%|fetching 100 MiB, 90%|starting|ready, 1 of 1 replicas", ""},
 		{"ready already", []scene{{model: ready}}, nil, "ready, 1 of 1 replicas", ""},
-		{"parked", []scene{{model: model(nil), replicas: starting}, {model: model(func(m *view.ModelView) { m.Parked, m.Failures, m.Reason = true, 5, "no such file" })}}, nil,
-			"starting", "model tiny is parked after 5 failed starts: no such file; mend that and run models retry tiny"},
-		{"no room, then room", []scene{{model: model(func(m *view.ModelView) { m.Unplaceable = true })}, {model: ready}}, nil,
-			"no node has room; explain tiny says why|ready, 1 of 1 replicas", ""},
+		{
+			"parked",
+			[]scene{{model: model(nil), replicas: starting}, {model: model(func(m *view.ModelView) { m.Parked, m.Failures, m.Reason = true, 5, "no such file" })}},
+			nil,
+			"starting", "model tiny is parked after 5 failed starts: no such file; mend that and run models retry tiny",
+		},
+		{
+			"no room, then room",
+			[]scene{{model: model(func(m *view.ModelView) { m.Unplaceable = true })}, {model: ready}},
+			nil,
+			"no node has room; explain tiny says why|ready, 1 of 1 replicas", "",
+		},
 		{"the control plane is away for a moment", []scene{{model: model(nil), replicas: starting}, {}, {}, {model: ready}}, nil, "starting|ready, 1 of 1 replicas", ""},
 		{"the control plane stays away", []scene{{model: model(nil), replicas: starting}, {}}, nil, "starting", "cannot be reached"},
 		{"it was never there", []scene{{}}, nil, "", "cannot be reached"},
@@ -90,8 +104,12 @@ func TestWait(t *testing.T) {
 		{"on demand", []scene{{model: model(func(m *view.ModelView) { m.MinReplicas, m.DesiredReplicas = 0, 0 })}}, nil, "runs on demand, and nobody asks for it now", ""},
 		{"scaled to none", []scene{{model: model(func(m *view.ModelView) { m.MinReplicas, m.MaxReplicas, m.DesiredReplicas = 0, 0, 0 })}}, nil, "", "scaled to none"},
 		{"served by others", []scene{{model: model(func(m *view.ModelView) { m.External = "api.example.org · big" })}}, nil, "served by api.example.org · big", ""},
-		{"fewer than wanted", []scene{{model: model(func(m *view.ModelView) { m.MinReplicas, m.DesiredReplicas, m.ReadyReplicas = 3, 3, 1 })}},
-			[]string{"--replicas", "1"}, "ready, 1 of 3 replicas", ""},
+		{
+			"fewer than wanted",
+			[]scene{{model: model(func(m *view.ModelView) { m.MinReplicas, m.DesiredReplicas, m.ReadyReplicas = 3, 3, 1 })}},
+			[]string{"--replicas", "1"},
+			"ready, 1 of 3 replicas", "",
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -24,7 +25,7 @@ func NodeOf(w World, n *inventory.Node) Node {
 		ID: string(n.ID), Hostname: f.Hostname, MgmtAddr: f.MgmtAddr, State: string(n.State()),
 		Labels: n.Labels(), OperatorLabels: n.Settings.Labels,
 		MemoryGB: gib(f.MemoryMB), CPUCount: f.CPUs, DiskFreeGB: diskFree(n, w.Now), DiskTotalGB: gib(f.DiskTotalMB),
-		OS: f.OS, Warnings: f.Warnings, AgentVersion: f.AgentVersion, Features: f.Features,
+		OS: f.OS, Warnings: nodeWarnings(n), AgentVersion: f.AgentVersion, Features: f.Features,
 		LastSeenAgo: ago(n.LastSeen, w.Now), Replicas: replicasOn(n),
 		Location: locationOf(n), Load: loadOf(n, w.Now), EngineBuilds: buildsOf(n, w.Stored),
 	}
@@ -33,6 +34,25 @@ func NodeOf(w World, n *inventory.Node) Node {
 	v.addDevices(n, w.Now)
 	v.addPorts(f.Ports)
 	return v
+}
+
+// nodeWarnings are the agent's own, and what the control plane sees of its clock.
+func nodeWarnings(n *inventory.Node) []string {
+	side := "ahead of"
+	if n.ClockSkew < 0 {
+		side = "behind"
+	}
+	off := n.ClockSkew.Abs().Truncate(time.Second)
+	var clock string
+	switch n.Clock() {
+	case inventory.ClockGood:
+		return n.Facts.Warnings
+	case inventory.ClockOff:
+		clock = fmt.Sprintf("its clock is %s %s the control plane's; set it", off, side)
+	case inventory.ClockWrong:
+		clock = fmt.Sprintf("its clock is %s %s the control plane's, so nothing new is placed there; set it", off, side)
+	}
+	return append(slices.Clone(n.Facts.Warnings), clock)
 }
 
 // ago is how long ago something was, in whole seconds; empty for never.

@@ -156,3 +156,18 @@ func TestPreempted(t *testing.T) {
 		t.Errorf("want it short of one, got %d", v.Preempted)
 	}
 }
+
+func TestClocksThatAreOff(t *testing.T) {
+	t.Parallel()
+	for skew, says := range map[time.Duration]string{
+		0: "no AVX2", 29 * time.Second: "no AVX2", -45 * time.Second: "45s behind the control plane's; set it",
+		10 * time.Minute: "10m0s ahead of the control plane's, so nothing new is placed there",
+	} {
+		n := fullNode()
+		n.ClockSkew = skew
+		got := view.NodeOf(world(), n).Warnings
+		if !strings.Contains(got[len(got)-1], says) || got[0] != "no AVX2" {
+			t.Errorf("off by %s: want %q last, got %q", skew, says, got)
+		}
+	}
+}

@@ -28,8 +28,10 @@ func fullNode() *inventory.Node {
 				{Index: 2, Name: "NVIDIA H100 80GB HBM3", Label: "2", Class: "H100-80", Card: 2, NUMA: -1, Problem: "48 uncorrectable errors"},
 				{Index: 3, Name: "NVIDIA H100 80GB HBM3 MIG 3g.40gb", Label: "3/mig0", Class: "3g.40gb", Card: 3, MIGProfile: "3g.40gb", MemoryMB: 40192},
 			},
-			Ports: []inventory.Port{{HCA: "mlx5_0", Port: 1, State: "ACTIVE", RateGbps: 400, LinkLayer: "InfiniBand", Active: true, Fabric: "ib0", Physical: "SM 0xabc (LID 1)"},
-				{HCA: "mlx5_1", Port: 1, State: "DOWN"}},
+			Ports: []inventory.Port{
+				{HCA: "mlx5_0", Port: 1, State: "ACTIVE", RateGbps: 400, LinkLayer: "InfiniBand", Active: true, Fabric: "ib0", Physical: "SM 0xabc (LID 1)"},
+				{HCA: "mlx5_1", Port: 1, State: "DOWN"},
+			},
 			Engines: []inventory.Engine{{Name: "vllm", Build: "cu129", Version: "0.14.0"}, {Name: "llamacpp", Build: "cpu"}, {Name: "llamacpp", Build: "cu129"}},
 			Weights: []inventory.Weight{{Path: "tiny.gguf", Bytes: 1 << 20}, {Path: "big", Bytes: 1 << 40}},
 		},
@@ -37,7 +39,8 @@ func fullNode() *inventory.Node {
 		Hearing:  inventory.Heard, LastSeen: now.Add(-3400 * time.Millisecond),
 		Allocations: []inventory.Allocation{
 			{Shard: "big-1.0", Replica: "big-1", Devices: []inventory.DeviceShare{{Index: 1}}},
-			{Shard: "big-1.1", Replica: "big-1"}, {Shard: "tiny-2.0", Replica: "tiny-2"},
+			{Shard: "big-1.1", Replica: "big-1"},
+			{Shard: "tiny-2.0", Replica: "tiny-2"},
 		},
 		Shards: []inventory.ShardStatus{
 			{ID: "big-1.0", State: inventory.ShardReady, Address: "10.0.0.1:20001", Use: &inventory.ShardUse{CPUCores: 3.5, MemoryBytes: 9 << 30}},
