@@ -3,6 +3,7 @@ package discovery
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"runtime"
 	"strings"
 	"testing"
@@ -201,11 +202,13 @@ func TestCardsThatThisBuildCannotReadAreNamed(t *testing.T) {
 
 func TestManagementAddressIsTheWayToTheControlPlane(t *testing.T) {
 	t.Parallel()
-	f := whole().prober(t, func(c *Config) { c.Toward = "127.0.0.1:7443" }).Facts(t.Context())
-	if f.MgmtAddr != "127.0.0.1" || len(f.Warnings) != 0 {
-		t.Errorf("want 127.0.0.1, got %q and %q", f.MgmtAddr, f.Warnings)
+	for _, toward := range []string{"127.0.0.1:7443", "127.0.0.1"} {
+		f := whole().prober(t, func(c *Config) { c.Toward = toward }).Facts(t.Context())
+		if f.MgmtAddr != "127.0.0.1" || len(f.Warnings) != 0 {
+			t.Errorf("toward %s: want 127.0.0.1, got %q and %q", toward, f.MgmtAddr, f.Warnings)
+		}
 	}
-	f = whole().prober(t, func(c *Config) { c.Toward = "nowhere" }).Facts(t.Context())
+	f := whole().prober(t, func(c *Config) { c.Toward = "no where" }).Facts(t.Context())
 	if f.MgmtAddr != "" || !contains(f.Warnings, "the management address cannot be found") {
 		t.Errorf("want a warning, got %q and %q", f.MgmtAddr, f.Warnings)
 	}
@@ -216,6 +219,26 @@ func TestConfigIsCheckedAsAWhole(t *testing.T) {
 	_, err := New(Config{WeightsDirs: []string{"w"}, ReserveMB: -1})
 	if err == nil || !strings.Contains(err.Error(), `"w"`) || !strings.Contains(err.Error(), "negative") {
 		t.Errorf("want both complaints, got %v", err)
+	}
+}
+
+func TestPrintJSONGivesBothBack(t *testing.T) {
+	t.Parallel()
+	p := whole().prober(t, nil)
+	var b bytes.Buffer
+	f, s := p.Facts(t.Context()), p.Sample(t.Context())
+	if err := PrintJSON(&b, f, s); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Facts  inventory.Facts  `json:"facts"`
+		Sample inventory.Sample `json:"sample"`
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(f, got.Facts) + cmp.Diff(s, got.Sample); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
@@ -230,6 +253,9 @@ func TestPrintShowsFactsAndWhatIsNotKnown(t *testing.T) {
 	var b bytes.Buffer
 	if err := Print(&b, p.Facts(t.Context()), p.Sample(t.Context())); err != nil {
 		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "busy") {
+		t.Errorf("one sample does not say how busy the processors are, got\n%s", b.String())
 	}
 	for _, want := range []string{
 		"system             not known", "processors         64, 2 of them kept for the system", "label              a=1\nlabel              b=2",

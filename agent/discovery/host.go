@@ -85,7 +85,12 @@ func (p *Prober) mgmtAddr(ctx context.Context, f *inventory.Facts) error {
 	if f.MgmtAddr = p.cfg.MgmtAddr; f.MgmtAddr != "" || p.cfg.Toward == "" {
 		return nil
 	}
-	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "udp", p.cfg.Toward)
+	toward := p.cfg.Toward
+	if _, _, err := net.SplitHostPort(toward); err != nil {
+		// Any port will do: nothing is sent.
+		toward = net.JoinHostPort(strings.Trim(toward, "[]"), "443")
+	}
+	c, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "udp", toward)
 	if err != nil {
 		return fmt.Errorf("there is no way to the control plane: %w", err)
 	}

@@ -37,7 +37,8 @@ type Config struct {
 	// MgmtAddr is this machine's address for others. Empty: the one from which
 	// Toward is reached.
 	MgmtAddr string
-	// Toward is the control plane's "host:port". Empty: it is not asked for.
+	// Toward is the control plane's host, with or without a port. Empty: the
+	// facts do not say an address.
 	Toward string
 	// Version is the agent's own. May be empty.
 	Version string

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -11,8 +12,18 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// Print writes facts and a sample as text for people. Programs take the same
-// values as JSON.
+// PrintJSON writes facts and a sample as JSON for programs: {"facts", "sample"},
+// each as it travels to the control plane.
+func PrintJSON(w io.Writer, f inventory.Facts, s inventory.Sample) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Facts  inventory.Facts  `json:"facts"`
+		Sample inventory.Sample `json:"sample"`
+	}{f, s})
+}
+
+// Print writes facts and a sample as text for people.
 func Print(w io.Writer, f inventory.Facts, s inventory.Sample) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
@@ -43,7 +54,10 @@ func Print(w io.Writer, f inventory.Facts, s inventory.Sample) error {
 }
 
 func printSample(line func(name, format string, args ...any), s inventory.Sample) {
-	line("load", "%.2f %.2f %.2f, %.0f %% busy", s.Load1, s.Load5, s.Load15, s.CPUPercent)
+	line("load", "%.2f %.2f %.2f", s.Load1, s.Load5, s.Load15)
+	if s.CPUPercent > 0 { // a first sample does not say
+		line("busy", "%.0f %% of the processors", s.CPUPercent)
+	}
 	if s.MemoryTotalBytes > 0 {
 		line("memory used", "%d of %d MiB", s.MemoryUsedBytes>>20, s.MemoryTotalBytes>>20)
 	}

@@ -176,8 +176,15 @@ func TestARealEngineIsReadyUnderItsKeyAndName(t *testing.T) {
 	if busy, waiting, err := l.Use(t.Context(), e); busy != 0 || waiting != 0 || err != nil {
 		t.Errorf("want it idle, got %d running, %d waiting, %v", busy, waiting, err)
 	}
-	if n, err := l.Generated(t.Context(), e); n < 1 || err != nil {
+	n, err := l.Generated(t.Context(), e)
+	if n < 1 || err != nil {
 		t.Errorf("want the probe's token counted, got %d, %v", n, err)
+	}
+	if err := l.Ready(t.Context(), e); err != nil {
+		t.Errorf("asked again: want it ready, got %v", err)
+	}
+	if again, err := l.Generated(t.Context(), e); again != n || err != nil {
+		t.Errorf("want an idle engine left alone, got %d decodings after %d, %v", again, n, err)
 	}
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ var llamaNames = names{
 type LlamaCPP struct {
 	client  *client
 	program program
+	work    work
 }
 
 // Name is the engine's name in profiles.
@@ -47,9 +48,17 @@ func (l *LlamaCPP) Installed(ctx context.Context) []inventory.Engine {
 	return out
 }
 
-// Ready asks whether the engine at e is ours and generates.
+// Ready asks whether the engine at e is ours and generates. A token is asked for
+// only where its own work does not show that: the slot that was used longest ago
+// would lose the prompt that it keeps, which with one slot is the only one.
 func (l *LlamaCPP) Ready(ctx context.Context, e protocol.Endpoint) error {
-	return l.client.ready(ctx, e)
+	if err := l.client.ours(ctx, e); err != nil {
+		return err
+	}
+	if m, err := l.client.metrics(ctx, e); err == nil && l.work.shown(e.Address, m, llamaNames) {
+		return nil
+	}
+	return l.client.generates(ctx, e)
 }
 
 // Use asks for requests running and waiting.

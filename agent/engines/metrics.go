@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
@@ -25,8 +24,9 @@ type names struct {
 // errSilent says that an engine does not measure what was asked for.
 var errSilent = errors.New("engines: the engine does not say")
 
-// measured are an engine's metrics by whole name.
-type measured map[string]*dto.MetricFamily
+// measured are an engine's metrics by whole name, added up over their labels: an
+// engine counts each of its models, or each of its data-parallel ranks, alone.
+type measured map[string]float64
 
 func (c *client) metrics(ctx context.Context, e protocol.Endpoint) (measured, error) {
 	a, err := c.ask(ctx, e.Address, "/metrics", e.Key, nil)
@@ -37,25 +37,17 @@ func (c *client) metrics(ctx context.Context, e protocol.Endpoint) (measured, er
 		return nil, notYet("/metrics", a)
 	}
 	p := expfmt.NewTextParser(model.UTF8Validation)
-	m, err := p.TextToMetricFamilies(bytes.NewReader(a.body))
+	families, err := p.TextToMetricFamilies(bytes.NewReader(a.body))
 	if err != nil {
 		return nil, fmt.Errorf("engines: read /metrics: %w", err)
 	}
+	m := measured{}
+	for name, f := range families {
+		for _, s := range f.GetMetric() {
+			m[name] += s.GetGauge().GetValue() + s.GetCounter().GetValue() + s.GetUntyped().GetValue()
+		}
+	}
 	return m, nil
-}
-
-// sum adds a metric over its labels: an engine counts each of its models, or
-// each of its data-parallel ranks, alone.
-func (m measured) sum(name string) (float64, bool) {
-	f := m[name]
-	if f == nil {
-		return 0, false
-	}
-	var total float64
-	for _, s := range f.GetMetric() {
-		total += s.GetGauge().GetValue() + s.GetCounter().GetValue() + s.GetUntyped().GetValue()
-	}
-	return total, true
 }
 
 func (c *client) use(ctx context.Context, e protocol.Endpoint, n names) (running, waiting int, err error) {
@@ -64,10 +56,10 @@ func (c *client) use(ctx context.Context, e protocol.Endpoint, n names) (running
 		return -1, -1, err
 	}
 	running, waiting = -1, -1
-	if v, ok := m.sum(n.running); ok {
+	if v, ok := m[n.running]; ok {
 		running = int(v)
 	}
-	if v, ok := m.sum(n.waiting); ok {
+	if v, ok := m[n.waiting]; ok {
 		waiting = int(v)
 	}
 	return running, waiting, nil
@@ -78,7 +70,7 @@ func (c *client) generated(ctx context.Context, e protocol.Endpoint, n names) (i
 	if err != nil {
 		return 0, err
 	}
-	v, ok := m.sum(n.progress)
+	v, ok := m[n.progress]
 	if !ok {
 		return 0, fmt.Errorf("%w: it has no %s", errSilent, n.progress)
 	}

@@ -16,23 +16,30 @@ const (
 	// askProgram is how long a program may take to say its version. One that
 	// hangs in a driver must not take the agent's report along.
 	askProgram = 5 * time.Second
+	// askAgain is when a program is asked again though it is the same: devices
+	// come and go with their drivers.
+	askAgain = 10 * time.Minute
 	// mostOutput is how much of what it says is read.
 	mostOutput = 64 << 10
 	// plainPath is where engines find what they call.
 	plainPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// program is an engine's executable, and what it said about itself. It is asked
-// again when the file changes.
+// program is an engine's executable, and what it said about itself.
 type program struct {
 	given, name string
 	log         *slog.Logger
 
-	mu     sync.Mutex
-	path   string
+	// asking lets one question at a time reach the program, and guards what it
+	// said. All of it holds for the file with this stamp.
+	asking sync.Mutex
 	stamp  string
 	said   map[string]string
+	at     time.Time
 	failed string
+
+	mu   sync.Mutex
+	path string
 }
 
 // find looks the program up. It gives an absolute path, or empty when there is
@@ -67,44 +74,49 @@ func (p *program) last() string {
 }
 
 // ask runs the program once with each of the arguments and gives what it said,
-// by argument. Answers are kept until the file changes; ok is false when the
-// program is not there or the first question failed.
+// by argument. Answers are kept for a while, or until the file changes; not when
+// one is missing. ok is false when the program is not there or does not answer
+// the first.
 func (p *program) ask(ctx context.Context, args ...string) (said map[string]string, ok bool) {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	path := p.find()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.path = p.find()
-	if p.path == "" {
+	p.path = path
+	p.mu.Unlock()
+	info, err := os.Stat(path)
+	if err != nil {
 		p.stamp = ""
 		return nil, false
 	}
-	info, err := os.Stat(p.path)
-	if err != nil {
-		return nil, false
-	}
-	stamp := fmt.Sprint(p.path, info.ModTime().UnixNano(), info.Size())
-	if stamp == p.stamp {
+	stamp := fmt.Sprint(path, info.ModTime().UnixNano(), info.Size())
+	if stamp == p.stamp && time.Since(p.at) < askAgain {
 		return p.said, true
 	}
-	said = map[string]string{}
+	said, p.stamp = map[string]string{}, ""
 	for i, arg := range args {
-		out, err := output(ctx, p.path, arg)
-		if err != nil && i == 0 {
-			p.complain(ctx, err)
+		out, err := output(ctx, path, arg)
+		switch {
+		case err == nil:
+			said[arg] = out
+		case i == 0:
+			p.complain(ctx, path, err)
 			return nil, false
 		}
-		said[arg] = out
 	}
-	p.stamp, p.said, p.failed = stamp, said, ""
+	if p.failed = ""; len(said) == len(args) {
+		p.stamp, p.said, p.at = stamp, said, time.Now()
+	}
 	return said, true
 }
 
 // complain tells once that a program is there and does not run.
-func (p *program) complain(ctx context.Context, err error) {
+func (p *program) complain(ctx context.Context, path string, err error) {
 	if ctx.Err() != nil || p.failed == err.Error() {
 		return
 	}
 	p.failed = err.Error()
-	p.log.Warn("the engine is there but does not run; it counts as not installed", "path", p.path, "err", err)
+	p.log.Warn("the engine is there but does not run; it counts as not installed", "path", path, "err", err)
 }
 
 // output runs a program with nothing of our environment in its own.

@@ -14,17 +14,21 @@ import (
 const otherKey = "not-this-engines-key"
 
 // ready asks whether the engine at e is ours, serves its model and generates.
-// The order matters: our key is shown only to a listener that refused another,
-// and a token costs only one that passed all else. Engines that answer any
-// model's name are told apart by what they list.
-//
-// The token is asked of the slot that was used longest ago, so on an engine with
-// a single slot each probe takes the place of a prompt that was kept.
 func (c *client) ready(ctx context.Context, e protocol.Endpoint) error {
+	if err := c.ours(ctx, e); err != nil {
+		return err
+	}
+	return c.generates(ctx, e)
+}
+
+// ours asks whether the engine at e is up, wants our key and serves its model.
+// The order matters: our key is shown only to a listener that refused another.
+// Engines that answer any model's name are told apart by what they list.
+func (c *client) ours(ctx context.Context, e protocol.Endpoint) error {
 	if e.Key == "" || e.Model == "" {
 		return errors.New("engines: an engine without a key or a name cannot be told from another program")
 	}
-	for _, step := range [...]func(context.Context, protocol.Endpoint) error{c.healthy, c.refusesOthers, c.lists, c.generates} {
+	for _, step := range [...]func(context.Context, protocol.Endpoint) error{c.healthy, c.refusesOthers, c.lists} {
 		if err := step(ctx, e); err != nil {
 			return err
 		}

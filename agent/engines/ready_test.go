@@ -213,6 +213,48 @@ func TestUseMatchesWholeNamesAndAddsLabels(t *testing.T) {
 	}
 }
 
+// A token that nobody needs costs a prompt that somebody kept.
+func TestATokenIsAskedForWhereNothingElseShowsWork(t *testing.T) {
+	t.Parallel()
+	var tokens int
+	f := newFake()
+	whole := f.on["/v1/completions"]
+	f.on["/v1/completions"] = func(w http.ResponseWriter, r *http.Request) {
+		tokens++
+		whole(w, r)
+	}
+	e := serve(t, f)
+	llama := engines.New(engines.Config{}).LlamaCPP
+	for _, c := range []struct {
+		name                      string
+		decoded, running, waiting int
+		asked                     bool
+	}{
+		{"it never generated", 0, 0, 0, true},
+		{"it is idle", 1, 0, 0, false},
+		{"it is idle still", 1, 0, 0, false},
+		{"it has work and stands still", 1, 1, 0, true},
+		{"it came further", 7, 1, 3, false},
+		{"it stands still", 7, 1, 3, true},
+		{"it lets others wait", 7, 0, 3, true},
+		{"it was started anew", 2, 1, 0, false},
+	} {
+		f.on["/metrics"] = status(200, fmt.Sprintf("llamacpp:n_decode_total %d\nllamacpp:requests_processing %d\nllamacpp:requests_deferred %d\n", c.decoded, c.running, c.waiting))
+		tokens = 0
+		if err := llama.Ready(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if got := tokens > 0; got != c.asked {
+			t.Errorf("%s: asked for a token: want %v, got %v", c.name, c.asked, got)
+		}
+	}
+	f.on["/metrics"] = status(501, "x")
+	tokens = 0
+	if err := llama.Ready(t.Context(), e); err != nil || tokens != 1 {
+		t.Errorf("without metrics: want a token asked for, got %d, %v", tokens, err)
+	}
+}
+
 // The simulated engine is the second real counterpart.
 func TestTheSimulatedEngineIsReadyAndCounts(t *testing.T) {
 	t.Parallel()

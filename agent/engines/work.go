@@ -1,0 +1,28 @@
+package engines
+
+import "sync"
+
+// work remembers how far engines had come, by address.
+type work struct {
+	mu   sync.Mutex
+	came map[string]float64
+}
+
+// shown reports whether an engine's metrics show that it works: it has generated
+// before, and either nobody waits for it, or it came further since it was last
+// looked at. One that has requests and stands still shows nothing.
+func (w *work) shown(address string, m measured, n names) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	came, known := w.came[address]
+	if w.came == nil {
+		w.came = map[string]float64{}
+	}
+	now := m[n.progress]
+	w.came[address] = now
+	busy, said := m[n.running]
+	if now == 0 || !said {
+		return false
+	}
+	return busy == 0 && m[n.waiting] == 0 || known && now != came
+}
