@@ -3,13 +3,13 @@ package llmgw
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -93,6 +93,8 @@ type LogFile struct {
 	Level string `json:"level,omitempty"`
 	// Format is json (default) or text.
 	Format string `json:"format,omitempty"`
+	// Access writes a line for every request; it names no prompt and no key.
+	Access bool `json:"access,omitempty"`
 }
 
 // KeyFile declares a client key: its hash as "llmgw-control token hash" prints
@@ -160,11 +162,13 @@ func ParseFile(b []byte) (File, error) {
 	if err != nil && strings.TrimSpace(string(b)) != "" {
 		return File{}, errors.New(strings.TrimSpace(yaml.FormatError(err, false, true)))
 	}
-	return f, f.check()
+	return f, f.Check()
 }
 
-// check returns every complaint at once.
-func (f *File) check() error {
+// Check returns every complaint about the settings at once, but for those about
+// models, which are the catalog's. Callers that change a file's settings check
+// it again.
+func (f *File) Check() error {
 	var all []error
 	add := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	for _, named := range []struct {
@@ -187,11 +191,8 @@ func (f *File) check() error {
 	if f.Listen.Agents.TLS != nil {
 		add("listen.agents.tls: agents trust the cluster's own certificates only; leave tls out")
 	}
-	if _, err := f.Log.level(); err != nil {
-		add("log.level: %w", err)
-	}
-	if f.Log.Format != "" && f.Log.Format != "json" && f.Log.Format != "text" {
-		add("log.format: %q is no format; use json or text", f.Log.Format)
+	if _, err := f.Log.Logger(io.Discard); err != nil {
+		all = append(all, err)
 	}
 	if host, _, err := net.SplitHostPort(f.Debug.PProf); f.Debug.PProf != "" && (err != nil || !loopback(host)) {
 		add("debug.pprof: %q must be an address on loopback, such as 127.0.0.1:6060", f.Debug.PProf)
@@ -245,18 +246,19 @@ func (l *Limits) check() []error {
 	return all
 }
 
-func (l LogFile) level() (slog.Level, error) {
-	switch l.Level {
-	case "", "info":
-		return slog.LevelInfo, nil
-	case "debug":
-		return slog.LevelDebug, nil
-	case "warn":
-		return slog.LevelWarn, nil
-	case "error":
-		return slog.LevelError, nil
+// Logger makes the logger that the settings describe.
+func (l LogFile) Logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if l.Level != "" && level.UnmarshalText([]byte(l.Level)) != nil {
+		return nil, fmt.Errorf("log.level: %q is no level; use debug, info, warn or error", l.Level)
 	}
-	return 0, fmt.Errorf("%q is no level; use debug, info, warn or error", l.Level)
+	switch l.Format {
+	case "", "json":
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+	}
+	return nil, fmt.Errorf("log.format: %q is no format; use json or text", l.Format)
 }
 
 // declaredKeys are the file's keys as the router takes them.
@@ -293,12 +295,4 @@ func loopback(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
-}
-
-// or is d, or the default when it is zero.
-func or(d catalog.Duration, def time.Duration) time.Duration {
-	if d == 0 {
-		return def
-	}
-	return time.Duration(d)
 }

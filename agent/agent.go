@@ -25,7 +25,7 @@ type Agent struct {
 	facts   *factsBox
 	bad     badPorts
 	// marks begins the mark of every process this agent's data folder knows.
-	marks   string
+	marks string
 	// run names this run, for the order of what it says.
 	run     string
 	started atomic.Bool
@@ -33,9 +33,11 @@ type Agent struct {
 	contact atomic.Int64
 	asks    askBook
 
-	// ledger and cgroup are set by Run before anything else begins.
+	// ledger, cgroup and spawn are set by Run before anything else begins; spawn
+	// starts what outlives the order to end where engines are to be stopped.
 	ledger *ledger
 	cgroup string
+	spawn  func(run func(context.Context))
 
 	mu     sync.Mutex
 	shards map[string]*shard
@@ -85,18 +87,27 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.contact.Store(time.Now().UnixNano())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a.resume(ctx)
+	engines, leave := a.engineLife(ctx)
+	defer leave()
+	a.spawn = func(run func(context.Context)) { a.work.Go(func() { run(engines) }) }
+	a.resume()
+	var loops sync.WaitGroup
 	for _, loop := range []func(context.Context){a.factsLoop, a.beatLoop, a.syncLoop, a.logLoop} {
-		a.work.Go(func() { loop(ctx) })
+		loops.Go(func() { loop(ctx) })
 	}
 	if r, ok := a.cfg.Control.(interface{ Run(context.Context) error }); ok {
-		a.work.Go(func() {
+		loops.Go(func() {
 			if err := r.Run(ctx); err != nil {
 				cancel(err)
 			}
 		})
 	}
 	<-ctx.Done()
+	loops.Wait()
+	if a.cfg.StopEngines {
+		a.stopEngines()
+		leave()
+	}
 	a.work.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -148,6 +159,7 @@ func (a *Agent) open() error {
 			known[e.Mark] = true
 		}
 	}
+	pruneCgroups(a.cgroup)
 	if n := killStrays(a.marks, known); n > 0 {
 		a.cfg.Logger.Warn("engines without a record were stopped", "count", n)
 	}
@@ -156,21 +168,21 @@ func (a *Agent) open() error {
 
 // resume goes on with what was desired before the agent ended, without waiting
 // for the control plane.
-func (a *Agent) resume(ctx context.Context) {
+func (a *Agent) resume() {
 	d := a.ledger.desired()
 	for _, id := range a.ledger.ids() {
 		if e, ok := a.ledger.entry(id); ok && !has(d.Shards, id) {
 			e.Shard.Shard, e.Shard.Want = id, protocol.WantStop
-			a.begin(ctx, e.Shard).order(e.Shard, true)
+			a.begin(e.Shard).order(e.Shard, true)
 		}
 	}
-	a.direct(ctx, d)
+	a.direct(d)
 }
 
 // direct makes a desired state the one that is worked to.
-func (a *Agent) direct(ctx context.Context, d protocol.Desired) {
+func (a *Agent) direct(d protocol.Desired) {
 	for _, s := range d.Shards {
-		a.begin(ctx, s).order(s, false)
+		a.begin(s).order(s, false)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,14 +194,14 @@ func (a *Agent) direct(ctx context.Context, d protocol.Desired) {
 }
 
 // begin finds the shard's worker, or starts one.
-func (a *Agent) begin(ctx context.Context, d protocol.DesiredShard) *shard {
+func (a *Agent) begin(d protocol.DesiredShard) *shard {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.shards[d.Shard]
 	if s == nil {
 		s = newShard(a, d)
 		a.shards[d.Shard] = s
-		a.work.Go(func() { s.run(ctx) })
+		a.spawn(s.run)
 	}
 	return s
 }

@@ -99,6 +99,13 @@ func (c *Client) connectAnew() {
 // Node is who this machine is.
 func (c *Client) Node() inventory.NodeID { return c.node }
 
+// Control are the addresses that are known now.
+func (c *Client) Control() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.control)
+}
+
 // Beat is Control's.
 func (c *Client) Beat(ctx context.Context, b protocol.Beat) (protocol.BeatAnswer, error) {
 	var out protocol.BeatAnswer

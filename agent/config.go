@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -67,6 +68,9 @@ type Config struct {
 	// Empty: the agent's own cgroup where that is delegated to it. "none": no
 	// cgroups; trees of processes are then found by session and environment.
 	CgroupParent string
+	// StopEngines stops the engines when Run ends, as a system that lives and
+	// dies with its agent wants it. False: they go on, and are adopted.
+	StopEngines bool
 	// Logger nil is silent.
 	Logger *slog.Logger
 	// Times are for tests. The zero value has the documented ones.
@@ -178,4 +182,20 @@ func (c Config) withDefaults() Config {
 	}
 	c.Times = c.Times.withDefaults()
 	return c
+}
+
+// DefaultDataDir is where an agent keeps its things when nothing is said: beside
+// the control plane's, so that both may run on one machine.
+func DefaultDataDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/llmgw-agent"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
+		return filepath.Join(dir, "llmgw-agent")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = os.TempDir()
+	}
+	return filepath.Join(home, ".local", "state", "llmgw-agent")
 }

@@ -107,12 +107,12 @@ func (a *Agent) take(ctx context.Context, have, d protocol.Desired) error {
 	}
 	a.answer(ctx, d.Asks)
 	if d.Epoch == have.Epoch && d.Version == have.Version {
-		a.direct(ctx, d) // a shard that was dropped may have come back
+		a.direct(d) // a shard that was dropped may have come back
 		return nil
 	}
 	if err := a.ledger.setDesired(d); err != nil {
 		a.cfg.Logger.Error("the desired state cannot be kept; it is worked to all the same", "err", err)
 	}
-	a.direct(ctx, d)
+	a.direct(d)
 	return nil
 }

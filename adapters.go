@@ -1,0 +1,225 @@
+package llmgw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"llmgw.io/llmgw/adminapi"
+	"llmgw.io/llmgw/adminapi/view"
+	"llmgw.io/llmgw/agent/hub"
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/internal/pki"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/control"
+	"llmgw.io/llmgw/placement/reconciler"
+	"llmgw.io/llmgw/router"
+	"llmgw.io/llmgw/storage"
+)
+
+// enrolment lets the hub use the store's part of joining.
+type enrolment struct{ storage.Store }
+
+// UseJoinToken says the store's errors in the hub's words.
+func (e enrolment) UseJoinToken(ctx context.Context, id, hash string, node inventory.NodeID, at time.Time) error {
+	err := e.Store.UseJoinToken(ctx, storage.TokenUse{ID: id, Hash: hash, Node: node, At: at})
+	for from, to := range map[error]error{
+		storage.ErrNotFound: hub.ErrTokenUnknown, storage.ErrExpired: hub.ErrTokenExpired, storage.ErrUsed: hub.ErrTokenUsed,
+	} {
+		if errors.Is(err, from) {
+			return to
+		}
+	}
+	return err
+}
+
+// newJoinToken makes a permission to join this cluster.
+func (c *ControlPlane) newJoinToken() (adminapi.JoinSecret, error) {
+	t, err := pki.NewJoinToken(c.ca.Pin())
+	if err != nil {
+		return adminapi.JoinSecret{}, err
+	}
+	return adminapi.JoinSecret{ID: t.ID(), Hash: t.HashHex(), Token: t.Reveal()}, nil
+}
+
+// nodes is the registry and the live agents, as the admin API sees them.
+type nodes struct {
+	*inventory.Registry
+	hub *hub.Hub
+}
+
+// Forget removes a node and cuts it off at once.
+func (n *nodes) Forget(ctx context.Context, id inventory.NodeID, by inventory.Author) error {
+	if err := n.Registry.Forget(ctx, id, by); err != nil {
+		return err
+	}
+	n.hub.Revoke(id)
+	return nil
+}
+
+// Logs asks the node's agent.
+func (n *nodes) Logs(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error) {
+	r, err := n.hub.Logs(ctx, inventory.NodeID(node), protocol.LogsArgs{Shard: shard, Tail: tail, Follow: follow})
+	if errors.Is(err, hub.ErrNoNode) {
+		return nil, fmt.Errorf("%w: %s", inventory.ErrNotFound, node)
+	}
+	return r, err
+}
+
+// keys are the store's, with the router told of what is revoked.
+type keys struct {
+	storage.Store
+	router *router.Router
+}
+
+// RevokeKey is in force here at once.
+func (k *keys) RevokeKey(ctx context.Context, id string, by inventory.Author) error {
+	err := k.Store.RevokeKey(ctx, id, by)
+	k.router.ForgetKey(id)
+	return err
+}
+
+// traffic is the router's, in the reconciler's words.
+type traffic struct{ c *ControlPlane }
+
+// Traffic is what requests there are now.
+func (t *traffic) Traffic() reconciler.Traffic {
+	in := t.c.router.Traffic()
+	out := reconciler.Traffic{
+		Since:    in.Since,
+		Models:   make(map[catalog.Name]reconciler.ModelTraffic, len(in.Models)),
+		Replicas: make(map[reconciler.ReplicaID]reconciler.ReplicaTraffic, len(in.Replicas)),
+	}
+	for name, m := range in.Models {
+		out.Models[name] = reconciler.ModelTraffic(m)
+	}
+	for id, r := range in.Replicas {
+		out.Replicas[reconciler.ReplicaID(id)] = reconciler.ReplicaTraffic(r)
+	}
+	return out
+}
+
+// statics are the router's probes, as people are shown them.
+type statics struct {
+	router  *router.Router
+	catalog *catalog.Service
+}
+
+// Statics lists replicas that others run.
+func (s statics) Statics() []view.Static {
+	list := s.router.Statics()
+	out := make([]view.Static, len(list))
+	for i, e := range list {
+		out[i] = view.Static{Model: e.Model, Profile: s.profile(e.Model, e.URL), URL: e.URL, Ready: e.Healthy, Error: e.Error}
+	}
+	return out
+}
+
+// profile finds the profile that an endpoint stands in.
+func (s statics) profile(model catalog.Name, url string) string {
+	e, ok := s.catalog.Index().Get(model)
+	if !ok {
+		return ""
+	}
+	for _, p := range e.Model.Profiles {
+		if slices.ContainsFunc(p.Endpoints, func(at catalog.Endpoint) bool { return at.URL == url }) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+// backends is what the control loop knows to be ready, as the router sees it.
+type backends struct {
+	loop      *control.Loop
+	engineKey func(replica string) string
+
+	mu     sync.Mutex
+	seen   *reconciler.View
+	ready  map[catalog.Name][]router.Backend
+	hashed map[reconciler.ReplicaID]string // keys that were derived, by replica
+}
+
+// Backends are the replicas of a model that answer, as of the newest look.
+func (b *backends) Backends(model catalog.Name) []router.Backend {
+	v := b.loop.View()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if v != b.seen {
+		b.seen, b.ready = v, b.gather(v)
+	}
+	return b.ready[model]
+}
+
+// Changed is closed when there is a newer look.
+func (b *backends) Changed() <-chan struct{} { return b.loop.Changed() }
+
+// Asked wakes the loop, which reads the demand from the router.
+func (b *backends) Asked(catalog.Name) { b.loop.Wake() }
+
+// Status says why a model has no replica, and whether waiting is hopeless.
+func (b *backends) Status(model catalog.Name) (reason string, hopeless bool) {
+	h, ok := b.loop.View().Health[model]
+	switch {
+	case !ok:
+		return "", false
+	case h.Parked:
+		return "it was parked after " + fmt.Sprint(h.Failures) + " failed starts: " + h.Reason, true
+	case h.Unplaceable && h.Total == 0:
+		return "no node has room for it", true
+	}
+	return h.Reason, false
+}
+
+// gather lists what is ready in a view. A replica on a silent node stays, as the
+// last choice, for as long as it is ordered: its engine may well be there.
+func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend {
+	out := map[catalog.Name][]router.Backend{}
+	keys := make(map[reconciler.ReplicaID]string, len(v.Replicas))
+	for i := range v.Replicas {
+		r := &v.Replicas[i]
+		address, reachable, ok := leading(r, v.Fleet)
+		if !ok || r.Phase == reconciler.Stop {
+			continue
+		}
+		if keys[r.ID] = b.hashed[r.ID]; keys[r.ID] == "" {
+			keys[r.ID] = b.engineKey(string(r.ID))
+		}
+		e := router.Backend{
+			ID: string(r.ID), Model: string(r.Model), Address: address, Key: keys[r.ID],
+			Draining: r.Phase == reconciler.Drain, Unreachable: !reachable,
+		}
+		for _, a := range r.Adapters {
+			e.Adapters = append(e.Adapters, a.Name)
+		}
+		out[r.Model] = append(out[r.Model], e)
+	}
+	b.hashed = keys
+	return out
+}
+
+// leading finds the address of a replica all of whose shards said that they are
+// ready.
+func leading(r *reconciler.Replica, fleet *inventory.Snapshot) (address string, reachable, ok bool) {
+	reachable = true
+	for _, s := range r.Shards {
+		n := fleet.Node(s.Spot.Node)
+		if n == nil {
+			return "", false, false
+		}
+		st, known := n.Shard(string(s.ID))
+		if !known || st.State != inventory.ShardReady {
+			return "", false, false
+		}
+		reachable = reachable && n.Hearing == inventory.Heard
+		if s.Rank == 0 {
+			address = st.Address
+		}
+	}
+	return address, reachable, address != ""
+}

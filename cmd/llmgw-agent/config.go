@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/urfave/cli/v3"
+
+	"llmgw.io/llmgw/agent"
+)
+
+// file is llmgw-agent.yaml, read strictly.
+type file struct {
+	// Control are addresses of the control plane. Empty: those from joining.
+	Control []string `json:"control,omitempty"`
+	DataDir string   `json:"data_dir,omitempty"`
+	// Labels are told to the control plane, where people may lay others over them.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Weights are folders of weights; fetched ones go to the first.
+	Weights []string    `json:"weights,omitempty"`
+	Engines enginesFile `json:"engines,omitempty"`
+	// EngineAccess is loopback (default) or direct.
+	EngineAccess string      `json:"engine_access,omitempty"`
+	Reserve      reserveFile `json:"reserve,omitempty"`
+	Reach        reachFile   `json:"reach,omitempty"`
+	// MgmtAddr is this machine's address as routers reach it.
+	MgmtAddr string `json:"mgmt_addr,omitempty"`
+	// Sys and Proc are where sysfs and procfs are mounted. Empty: /sys and /proc.
+	Sys  string `json:"sys,omitempty"`
+	Proc string `json:"proc,omitempty"`
+	// Log is debug, info (default), warn or error.
+	Log string `json:"log,omitempty"`
+}
+
+// enginesFile says where engines are.
+type enginesFile struct {
+	// LlamaServer is the path of llama-server. Empty: looked up on the PATH.
+	LlamaServer string `json:"llama_server,omitempty"`
+}
+
+// reserveFile is kept for the system. Zero: 2 cores or 10 %, 4 GiB or 5 % of
+// memory, the smaller.
+type reserveFile struct {
+	MemoryMB int64 `json:"memory_mb,omitempty"`
+	Cores    int   `json:"cores,omitempty"`
+}
+
+// reachFile allows fetching from where nothing is allowed by default.
+type reachFile struct {
+	// Private are networks with a port, such as 10.0.0.0/8:8080.
+	Private []string `json:"private,omitempty"`
+	// PlainHTTP allows http:// as well.
+	PlainHTTP bool `json:"plain_http,omitempty"`
+}
+
+// commonFlags are those of run and join.
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "config", Usage: "configuration `FILE`", Sources: cli.EnvVars("LLMGW_AGENT_CONFIG")},
+		&cli.StringFlag{Name: "data-dir", Aliases: []string{"data"}, Usage: "`FOLDER` for what the agent must remember", Sources: cli.EnvVars("LLMGW_AGENT_DATA_DIR")},
+		&cli.StringSliceFlag{Name: "control", Usage: "`ADDRESS` of the control plane, https://host:7443; may be repeated", Sources: cli.EnvVars("LLMGW_CONTROL")},
+	}
+}
+
+// load reads the file and lays flags and variables over it.
+func load(cmd *cli.Command) (file, error) {
+	var f file
+	if path := cmd.String("config"); path != "" {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return f, fmt.Errorf("read the configuration file: %w", err)
+		}
+		err = yaml.UnmarshalWithOptions(b, &f, yaml.Strict())
+		if err != nil && strings.TrimSpace(string(b)) != "" {
+			return f, fmt.Errorf("configuration file %s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
+		}
+	}
+	if v := cmd.String("data-dir"); v != "" {
+		f.DataDir = v
+	}
+	if v := cmd.StringSlice("control"); len(v) > 0 {
+		f.Control = v
+	}
+	if f.DataDir == "" {
+		f.DataDir = agent.DefaultDataDir()
+	}
+	dir, err := filepath.Abs(f.DataDir)
+	f.DataDir = dir
+	var all []error
+	for i, w := range f.Weights {
+		if !filepath.IsAbs(w) {
+			all = append(all, fmt.Errorf("weights[%d]: %q must be an absolute folder", i, w))
+		}
+	}
+	if f.Reserve.MemoryMB < 0 || f.Reserve.Cores < 0 {
+		all = append(all, errors.New("reserve: below zero; leave it out for the default"))
+	}
+	return f, errors.Join(append(all, err)...)
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"llmgw.io/llmgw/agent"
+)
+
+func joinCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "join",
+		Usage: "make this machine a node, with a one-time token",
+		Description: "The token is read from LLMGW_JOIN_TOKEN, from --token-file, or from standard input with --token-file -.\n" +
+			"It is no argument, since every user of the machine could read it there.",
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "token-file", Usage: "`FILE` that holds the join token; - is standard input"},
+			&cli.StringFlag{Name: "name", Usage: "`NAME` of this node; empty: the host's name"},
+			&cli.BoolFlag{Name: "again", Usage: "replace the identity that is there"},
+		),
+		Action: join,
+	}
+}
+
+func join(ctx context.Context, cmd *cli.Command) error {
+	f, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	token, err := joinToken(cmd.String("token-file"))
+	if err != nil {
+		return err
+	}
+	name := cmd.String("name")
+	if name == "" {
+		if name, err = os.Hostname(); err != nil {
+			return fmt.Errorf("find the host's name: %w; give one with --name", err)
+		}
+	}
+	err = agent.Join(ctx, agent.JoinConfig{Control: f.Control, Token: token, Node: name, DataDir: f.DataDir, Again: cmd.Bool("again")})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("This machine is node %s now. Start the agent: llmgw-agent run --data-dir %s\n", name, f.DataDir)
+	return nil
+}
+
+func joinToken(path string) (string, error) {
+	switch path {
+	case "":
+		if t := strings.TrimSpace(os.Getenv("LLMGW_JOIN_TOKEN")); t != "" {
+			return t, nil
+		}
+		return "", errors.New("there is no join token; set LLMGW_JOIN_TOKEN or give --token-file; \"llmgw-control ctl tokens join create\" makes one")
+	case "-":
+		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		if line = strings.TrimSpace(line); line != "" {
+			return line, nil
+		}
+		return "", errors.Join(errors.New("there is no join token on standard input"), err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the join token: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}

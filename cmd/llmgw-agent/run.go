@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v3"
+
+	"llmgw.io/llmgw/agent"
+	"llmgw.io/llmgw/agent/discovery"
+	"llmgw.io/llmgw/agent/engines"
+)
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "run",
+		Usage: "run the agent of a machine that has joined",
+		Flags: append(commonFlags(),
+			&cli.StringFlag{Name: "mgmt-addr", Usage: "this machine's `ADDRESS` as routers reach it", Sources: cli.EnvVars("LLMGW_MGMT_ADDR")},
+			&cli.BoolFlag{Name: "stop-engines", Usage: "stop the engines when the agent is stopped; without it they go on and are adopted"},
+		),
+		Action: run,
+	}
+}
+
+func run(ctx context.Context, cmd *cli.Command) error {
+	f, err := load(cmd)
+	if err != nil {
+		return err
+	}
+	if a := cmd.String("mgmt-addr"); a != "" {
+		f.MgmtAddr = a
+	}
+	var level slog.Level
+	if f.Log != "" && level.UnmarshalText([]byte(f.Log)) != nil {
+		return fmt.Errorf("log: %q is no level; use debug, info, warn or error", f.Log)
+	}
+	path := filepath.Join(f.DataDir, "agent.log")
+	file, err := agent.OpenLogFile(path)
+	if err != nil {
+		return fmt.Errorf("open the agent's log: %w", err)
+	}
+	defer file.Close()
+	logger := slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{Level: level}))
+	client, err := agent.NewClient(agent.ClientConfig{DataDir: f.DataDir, Control: f.Control, Logger: logger})
+	if err != nil {
+		return err
+	}
+	prober, set, err := f.machine(client.Control(), logger)
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(agent.Config{
+		Node: client.Node(), Control: client, Prober: prober, Engines: []agent.Engine{set.LlamaCPP, set.Sim},
+		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
+		LogFile: path, Reach: agent.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP},
+		StopEngines: cmd.Bool("stop-engines"), Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+// weights are the folders of weights; without any, one in the data folder.
+func (f *file) weights() []string {
+	if len(f.Weights) == 0 {
+		return []string{filepath.Join(f.DataDir, "weights")}
+	}
+	return f.Weights
+}
+
+// machine makes what finds facts and what starts engines.
+func (f *file) machine(control []string, logger *slog.Logger) (*discovery.Prober, *engines.Set, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find this program's own path: %w", err)
+	}
+	set := engines.New(engines.Config{LlamaServer: f.Engines.LlamaServer, SimEngine: self, SimVersion: version, Logger: logger})
+	toward := ""
+	if len(control) > 0 {
+		if u, err := url.Parse(control[0]); err == nil {
+			toward = u.Host
+		}
+	}
+	p, err := discovery.New(discovery.Config{
+		Sys: f.Sys, Proc: f.Proc, WeightsDirs: f.weights(), Labels: f.Labels, LabelList: os.Getenv("LLMGW_LABELS"),
+		ReserveMB: f.Reserve.MemoryMB, ReserveCPUs: f.Reserve.Cores, Engines: set.Installed,
+		MgmtAddr: f.MgmtAddr, Toward: toward, Version: version,
+	})
+	return p, set, err
+}

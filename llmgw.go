@@ -1,0 +1,282 @@
+package llmgw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"llmgw.io/llmgw/adminapi"
+	"llmgw.io/llmgw/adminapi/auth"
+	"llmgw.io/llmgw/agent/hub"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/internal/pki"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
+	"llmgw.io/llmgw/placement/control"
+	"llmgw.io/llmgw/router"
+	"llmgw.io/llmgw/storage"
+)
+
+// Config is what a ControlPlane needs. Store and Pepper are required.
+type Config struct {
+	// Store keeps everything. Required; it is not closed here.
+	Store storage.Store
+	// Pepper hashes keys and derives those of engines. Required; see LoadPepper.
+	Pepper storage.Pepper
+	// Settings are those of the configuration file. The zero value has the
+	// documented defaults.
+	Settings File
+	// DataDir is a folder for what this process alone keeps, such as usage that
+	// is not in the store yet. Empty: it waits in memory, and a killed process
+	// loses it.
+	DataDir string
+	// Auth says who may use the admin API. Nil: holders of admin tokens.
+	Auth adminapi.Authenticator
+	// Placer adds filters and scorers to the scheduler's own.
+	Placer placement.Placer
+	// Upstream carries requests to replicas. Nil: the router's own.
+	Upstream router.Upstream
+	// Events are told what the control loop did.
+	Events control.Events
+	// Holder is the name under which this process leads. Empty: the host's name
+	// and DataDir.
+	Holder string
+	// Version is shown to people. Default "dev".
+	Version string
+	// Logger nil is silent.
+	Logger *slog.Logger
+	// MeterProvider nil takes the global one.
+	MeterProvider metric.MeterProvider
+}
+
+// ControlPlane is the whole control plane with its router, wired from the
+// default parts. It may be used by any number of goroutines at once, and several
+// may live in one process.
+type ControlPlane struct {
+	cfg     Config
+	logger  *slog.Logger
+	started time.Time
+
+	catalog  *catalog.Service
+	registry *inventory.Registry
+	hub      *hub.Hub
+	loop     *control.Loop
+	router   *router.Router
+	admin    *adminapi.API
+	ca       *pki.CA
+	fleet    *backends
+}
+
+// The map of the wiring: which default stands behind which seam.
+var (
+	_ adminapi.Models        = (*catalog.Service)(nil)
+	_ adminapi.Cluster       = (*control.Loop)(nil)
+	_ adminapi.Operator      = (*control.Loop)(nil)
+	_ adminapi.Nodes         = (*nodes)(nil)
+	_ adminapi.NodeCalls     = (*nodes)(nil)
+	_ adminapi.Statics       = statics{}
+	_ adminapi.Keys          = (*keys)(nil)
+	_ adminapi.Authenticator = (*auth.Bearer)(nil)
+	_ control.Catalog        = (*catalog.Service)(nil)
+	_ control.Fleet          = (*inventory.Registry)(nil)
+	_ control.Dispatcher     = (*hub.Hub)(nil)
+	_ control.Assignments    = (storage.Store)(nil)
+	_ control.Traffic        = (*traffic)(nil)
+	_ hub.Registry           = (*inventory.Registry)(nil)
+	_ hub.Enrolment          = enrolment{}
+	_ router.Models          = (*catalog.Service)(nil)
+	_ router.Keys            = (storage.Store)(nil)
+	_ router.Usage           = (storage.Store)(nil)
+	_ router.Backends        = (*backends)(nil)
+	_ router.Prospects       = (*backends)(nil)
+	_ router.Demand          = (*backends)(nil)
+)
+
+// New loads what is kept and wires the parts. It starts nothing: see Run and
+// ListenAndServe.
+func New(ctx context.Context, cfg Config) (*ControlPlane, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &ControlPlane{cfg: cfg, logger: cfg.Logger, started: time.Now()}
+	for _, step := range []func(context.Context) error{
+		c.wireCatalog, c.wireRegistry, c.wireHub, c.wireLoop, c.wireRouter, c.wireAdmin,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (cfg Config) withDefaults() (Config, error) {
+	var all []error
+	if cfg.Store == nil {
+		all = append(all, errors.New("llmgw: Config.Store is missing; use bunstore.Open, or memstore.New to keep nothing"))
+	}
+	if len(cfg.Pepper) == 0 {
+		all = append(all, errors.New("llmgw: Config.Pepper is missing; use LoadPepper, or storage.NewPepper to keep nothing"))
+	}
+	if cfg.Version == "" {
+		cfg.Version = "dev"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Settings.Cluster.Name == "" {
+		cfg.Settings.Cluster.Name = "llmgw"
+	}
+	if cfg.Holder == "" {
+		cfg.Holder = holder(cfg.DataDir)
+	}
+	return cfg, errors.Join(all...)
+}
+
+// holder names this process so that one which comes back at the same place
+// takes its own lease over at once.
+func holder(dataDir string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	if dataDir == "" {
+		_, once := storage.NewKeySecret()
+		dataDir = once[len(once)-8:]
+	}
+	return host + ":" + dataDir
+}
+
+func (c *ControlPlane) wireCatalog(ctx context.Context) (err error) {
+	c.catalog, err = catalog.NewService(ctx, catalog.ServiceConfig{
+		Store: c.cfg.Store, Declared: c.cfg.Settings.Models, Logger: c.logger,
+	})
+	return err
+}
+
+func (c *ControlPlane) wireRegistry(ctx context.Context) (err error) {
+	l := c.cfg.Settings.Limits
+	c.registry, err = inventory.NewRegistry(ctx, inventory.RegistryConfig{
+		Store: c.cfg.Store, Logger: c.logger,
+		UnreachableAfter: time.Duration(l.NodeUnreachable), LostAfter: time.Duration(l.NodeLost),
+	}, c.started)
+	return err
+}
+
+func (c *ControlPlane) wireHub(ctx context.Context) error {
+	cert, key, err := c.cfg.Store.Authority(ctx, func() ([]byte, []byte, error) {
+		ca, err := pki.NewCA(c.cfg.Settings.Cluster.Name, c.started)
+		if err != nil {
+			return nil, nil, err
+		}
+		return ca.CertPEM(), ca.KeyPEM(), nil
+	})
+	if err != nil {
+		return fmt.Errorf("load the cluster's authority: %w", err)
+	}
+	if c.ca, err = pki.ParseCA(cert, key); err != nil {
+		return fmt.Errorf("the cluster's authority in the store is damaged; restore it from a backup: %w", err)
+	}
+	if name := c.ca.Cluster(); name != c.cfg.Settings.Cluster.Name {
+		return fmt.Errorf("the store belongs to cluster %q, the configuration names %q; set cluster.name to the former", name, c.cfg.Settings.Cluster.Name)
+	}
+	c.hub, err = hub.New(hub.Config{
+		Registry: c.registry, Enrolment: enrolment{c.cfg.Store}, CA: c.ca, EngineKey: c.cfg.Pepper.EngineKey, Logger: c.logger,
+	})
+	return err
+}
+
+func (c *ControlPlane) wireLoop(context.Context) (err error) {
+	c.loop, err = control.New(control.Config{
+		Catalog: c.catalog, Fleet: c.registry, Dispatcher: c.hub, Assignments: c.cfg.Store, Traffic: &traffic{c},
+		Events: c.cfg.Events, Placer: c.cfg.Placer, Holder: c.cfg.Holder, Logger: c.logger,
+	})
+	return err
+}
+
+func (c *ControlPlane) wireRouter(context.Context) (err error) {
+	c.fleet = &backends{loop: c.loop, engineKey: c.cfg.Pepper.EngineKey}
+	rc := routerConfig(c.cfg)
+	rc.Models, rc.Keys, rc.Usage = c.catalog, c.cfg.Store, c.cfg.Store
+	rc.Backends, rc.Prospects, rc.Demand, rc.Ready = c.fleet, c.fleet, c.fleet, c.ready
+	c.router, err = router.New(rc)
+	return err
+}
+
+// routerConfig is the part of a router's configuration that settings decide.
+func routerConfig(cfg Config) router.Config {
+	l := cfg.Settings.Limits
+	rc := router.Config{
+		Declared: cfg.Settings.declaredKeys(), Pepper: cfg.Pepper, TrustedProxies: cfg.Settings.Listen.Client.TrustedProxies,
+		Upstream: cfg.Upstream, Logger: cfg.Logger, MeterProvider: cfg.MeterProvider, AccessLog: cfg.Settings.Log.Access,
+		Limits: router.Limits{
+			Body: l.Body, Queue: l.Queue, ColdWait: time.Duration(l.ColdWait), Retries: l.Retries,
+			Connect: time.Duration(l.Connect), FirstToken: time.Duration(l.FirstToken), Idle: time.Duration(l.Idle),
+			Total: time.Duration(l.Total), Heartbeat: time.Duration(l.Heartbeat),
+		},
+	}
+	if cfg.DataDir != "" {
+		rc.Dir = filepath.Join(cfg.DataDir, "usage")
+	}
+	return rc
+}
+
+func (c *ControlPlane) wireAdmin(context.Context) (err error) {
+	authenticator := c.cfg.Auth
+	if authenticator == nil {
+		if authenticator, err = auth.New(auth.Config{Tokens: c.cfg.Store, Pepper: c.cfg.Pepper, Logger: c.logger}); err != nil {
+			return err
+		}
+	}
+	n := &nodes{Registry: c.registry, hub: c.hub}
+	c.admin, err = adminapi.New(adminapi.Config{
+		Auth: authenticator, Models: c.catalog, Cluster: c.loop, Operator: c.loop, Nodes: n, NodeCalls: n,
+		Usage: c.cfg.Store, Keys: &keys{c.cfg.Store, c.router}, Audit: c.cfg.Store, AdminTokens: c.cfg.Store,
+		JoinTokens: c.cfg.Store, NewJoinToken: c.newJoinToken, Pepper: c.cfg.Pepper, EngineKey: c.cfg.Pepper.EngineKey,
+		Statics: statics{c.router, c.catalog}, Store: c.cfg.Store, Leader: c.leader, Hosts: c.cfg.Settings.Listen.Admin.Names,
+		Version: c.cfg.Version, Started: c.started, Logger: c.logger,
+	})
+	return err
+}
+
+// Admin is the admin API, whole: mount it at "/" of a server of your own.
+func (c *ControlPlane) Admin() http.Handler { return c.admin }
+
+// OpenAI is the router: what clients speak to.
+func (c *ControlPlane) OpenAI() http.Handler { return c.router }
+
+// Catalog is the service that changes models.
+func (c *ControlPlane) Catalog() *catalog.Service { return c.catalog }
+
+// Hub is the control plane's end of the agents.
+func (c *ControlPlane) Hub() *hub.Hub { return c.hub }
+
+// Reload takes a new configuration file: its models are put in force, whole or
+// not at all, and what changed is said line by line. Everything else in it needs
+// a restart.
+func (c *ControlPlane) Reload(f File) (changes []string, err error) {
+	return c.catalog.Reload(f.Models)
+}
+
+// ready says why this process should not get requests yet.
+func (c *ControlPlane) ready() error {
+	if c.loop.View().Epoch == 0 {
+		return errors.New("the control loop has not looked at the cluster yet")
+	}
+	return nil
+}
+
+// leader names who leads, as far as this process knows.
+func (c *ControlPlane) leader() string {
+	if c.loop.View().Epoch == 0 {
+		return ""
+	}
+	return c.cfg.Holder
+}

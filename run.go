@@ -1,0 +1,237 @@
+package llmgw
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"llmgw.io/llmgw/inventory"
+)
+
+// Addresses are where a process listens. Parts that do not listen are empty.
+type Addresses struct {
+	// Client, Admin and Agents are URLs, as this machine reaches them.
+	Client string `json:"client,omitempty"`
+	Admin  string `json:"admin,omitempty"`
+	Agents string `json:"agents,omitempty"`
+}
+
+// AddressesFile is where ListenAndServe writes the addresses, in the data
+// folder, so that tools on the same machine find them.
+const AddressesFile = "addresses.json"
+
+// Run keeps the fleet as it should be until ctx ends. It listens nowhere: the
+// handlers are served by the caller, or see ListenAndServe.
+func (c *ControlPlane) Run(ctx context.Context) error {
+	return together(ctx, c.registry.Run, c.hub.Run, c.loop.Run, c.router.Run)
+}
+
+// ListenAndServe listens where the settings say, and runs everything until ctx
+// ends. Requests that run then may finish; ready, when it is not nil, is told
+// the addresses once all of them listen.
+func (c *ControlPlane) ListenAndServe(ctx context.Context, ready func(Addresses)) error {
+	servers, addresses, err := c.listeners(ctx)
+	if err != nil {
+		return err
+	}
+	if c.cfg.DataDir != "" {
+		if err := writeAddresses(c.cfg.DataDir, addresses); err != nil {
+			return errors.Join(err, closeAll(servers))
+		}
+	}
+	if ready != nil {
+		ready(addresses)
+	}
+	return serveThenStop(ctx, servers, c.Run)
+}
+
+// listeners opens every listener, or none.
+func (c *ControlPlane) listeners(ctx context.Context) ([]server, Addresses, error) {
+	set := c.cfg.Settings.Listen
+	var o opener
+	client := o.web("client", set.Client, ":8080", c.OpenAI())
+	admin := o.web("admin", set.Admin, "127.0.0.1:7070", c.Admin())
+	agents := o.agents(c, set.Agents)
+	if pp := c.cfg.Settings.Debug.PProf; pp != "" {
+		o.web("debug", Listener{Address: pp}, "", profiles())
+	}
+	if err := errors.Join(o.errs...); err != nil {
+		return nil, Addresses{}, errors.Join(err, closeAll(o.servers))
+	}
+	for i := range o.servers {
+		o.servers[i].logger = c.logger
+		if o.servers[i].name != "client" { // polls and followed logs end at once
+			o.servers[i].base = ctx
+		}
+	}
+	return o.servers, Addresses{Client: client, Admin: admin, Agents: agents}, nil
+}
+
+// opener opens listeners and collects what goes wrong.
+type opener struct {
+	servers []server
+	errs    []error
+}
+
+// web opens a listener for people or clients and answers its URL.
+func (o *opener) web(name string, l Listener, address string, h http.Handler) string {
+	if l.Address != "" {
+		address = l.Address
+	}
+	s := server{name: name, handler: h}
+	scheme := "http"
+	if l.TLS != nil {
+		files := certificateFiles{cert: l.TLS.Cert, key: l.TLS.Key}
+		conf, err := files.config()
+		if err != nil {
+			o.errs = append(o.errs, fmt.Errorf("listen.%s.tls: %w", name, err))
+			return ""
+		}
+		s.tls, scheme = conf, "https"
+	}
+	return o.open(s, address, scheme)
+}
+
+// agents opens the agents' listener, over the cluster's own certificates.
+func (o *opener) agents(c *ControlPlane, l Listener) string {
+	conf, err := c.hub.TLS(append([]string{"localhost", "127.0.0.1", "::1"}, l.Names...))
+	if err != nil {
+		o.errs = append(o.errs, err)
+		return ""
+	}
+	address := l.Address
+	if address == "" {
+		address = ":7443"
+	}
+	return o.open(server{name: "agents", handler: c.hub.Handler(), tls: conf}, address, "https")
+}
+
+func (o *opener) open(s server, address, scheme string) string {
+	ln, err := listen(s.name, address)
+	if err != nil {
+		o.errs = append(o.errs, err)
+		return ""
+	}
+	s.listener = ln
+	o.servers = append(o.servers, s)
+	return scheme + "://" + local(ln.Addr())
+}
+
+// local is a listener's address as this machine reaches it.
+func local(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// profiles serves net/http/pprof, without its registration on the default mux.
+func profiles() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+func closeAll(servers []server) error {
+	var errs []error
+	for _, s := range servers {
+		errs = append(errs, s.listener.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// writeAddresses leaves a note for tools on this machine.
+func writeAddresses(dir string, a Addresses) error {
+	b, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeSecret(filepath.Join(dir, AddressesFile), string(b)+"\n"); err != nil {
+		return fmt.Errorf("write the addresses down: %w", err)
+	}
+	return nil
+}
+
+// serveThenStop serves until ctx ends, and only then stops what the handlers
+// stand on.
+func serveThenStop(ctx context.Context, servers []server, parts func(context.Context) error) error {
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	runs := make([]func(context.Context) error, 0, len(servers)+1)
+	var serving sync.WaitGroup
+	serving.Add(len(servers))
+	for _, s := range servers {
+		runs = append(runs, func(ctx context.Context) error {
+			defer serving.Done()
+			return s.run(ctx)
+		})
+	}
+	runs = append(runs, func(outer context.Context) error {
+		context.AfterFunc(outer, func() {
+			serving.Wait()
+			stop()
+		})
+		return parts(inner)
+	})
+	return together(ctx, runs...)
+}
+
+// together runs parts until ctx ends; the first that fails ends the others. The
+// end of ctx itself is no failure.
+func together(ctx context.Context, parts ...func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	for _, part := range parts {
+		wg.Go(func() {
+			if err := part(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				cancel(partError{err})
+			}
+		})
+	}
+	wg.Wait()
+	var failed partError
+	if errors.As(context.Cause(ctx), &failed) {
+		return failed.error
+	}
+	return nil
+}
+
+// partError marks the failure of a part, apart from a cause that came from
+// outside.
+type partError struct{ error }
+
+// Unwrap is the failure itself.
+func (e partError) Unwrap() error { return e.error }
+
+// joinTokenLife is how long a permission to join lasts.
+const joinTokenLife = time.Hour
+
+// JoinToken makes a one-time permission to join, as the admin API does, for a
+// caller that runs an agent beside the control plane.
+func (c *ControlPlane) JoinToken(ctx context.Context, by inventory.Author) (string, error) {
+	s, err := c.newJoinToken()
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	t := inventory.JoinToken{ID: s.ID, Hash: s.Hash, CreatedBy: by.Principal, CreatedAt: now, ExpiresAt: now.Add(joinTokenLife)}
+	if err := c.cfg.Store.CreateJoinToken(ctx, t, by); err != nil {
+		return "", fmt.Errorf("make a join token: %w", err)
+	}
+	return s.Token, nil
+}
