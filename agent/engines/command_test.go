@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"llmgw.io/llmgw/agent/engines"
+	"llmgw.io/llmgw/agent/engines/simengine"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
@@ -221,5 +222,32 @@ func TestAnEngineThatIsNotThereIsNotStarted(t *testing.T) {
 	}
 	if _, err := set.Sim.Command(shardOf(catalog.EngineSim), launchOf()); err == nil || !strings.Contains(err.Error(), "no simulated engine") {
 		t.Errorf("want it refused, got %v", err)
+	}
+}
+
+// Both sides of the simulated engine's command line are ours: they agree.
+func TestTheSimulatedEngineTakesItsCommandLine(t *testing.T) {
+	t.Parallel()
+	for _, c := range launchCases() {
+		if c.d.Engine != catalog.EngineSim {
+			continue
+		}
+		cmd, err := drivers()[c.d.Engine].Command(c.d, c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := simengine.ParseFlags(cmd.Args[1:])
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if cmd.Args[0] != "sim-engine" || got.Addr != "127.0.0.1:20001" || !slices.Equal(got.Models, []string{"team/chat"}) {
+			t.Errorf("%s: want it to serve team/chat at 127.0.0.1:20001, got %q and %+v", c.name, cmd.Args[0], got)
+		}
+		if got.Temper.MaxModelLen != c.d.Context || got.Temper.MaxNumSeqs != c.d.Slots || len(got.Adapters) != len(c.at.Adapters) {
+			t.Errorf("%s: want context, slots and adapters as in the profile, got %+v", c.name, got)
+		}
+		if !slices.Contains(cmd.Env, simengine.KeyVariable+"="+testKey) {
+			t.Errorf("%s: want the key in %s, got %q", c.name, simengine.KeyVariable, cmd.Env)
+		}
 	}
 }
