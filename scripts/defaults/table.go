@@ -1,0 +1,62 @@
+package main
+
+import "slices"
+
+// sections is the whole page, in order.
+func sections() []section {
+	return slices.Concat(fleetSections(), requestSections(), controlSections())
+}
+
+// fleetSections are nodes, their engines, and what becomes of replicas.
+func fleetSections() []section {
+	return []section{
+		{title: "Nodes", rows: []row{
+			{what: "beat of an agent, a request of its own beside the poll", value: "{agent/protocol BeatEvery}", why: "three may be lost before anybody acts"},
+			{what: "measurements in a beat", value: "every {agent/protocol SampleEvery}", why: "they are no facts, and cost a look at every device"},
+			{what: "poll for the desired state answers after", value: "{agent/protocol PollAfter}; at once on a change", same: []string{"{agent/hub PollAfter}"}, why: "stays under the usual idle limits of proxies"},
+			{what: "whole facts, though their hash is the same", value: "every {agent/protocol FactsEvery}", why: "repairs whatever drifted"},
+			{what: "largest body on the wire", value: "{agent/protocol MaxFrame:bytes}", why: "a node's whole state is far smaller"},
+			{what: "node unreachable [limits.node_unreachable] / lost [limits.node_lost]", value: "{inventory/registry.go UnreachableAfter} / {inventory/registry.go LostAfter} after the last beat", why: "three beats; a minute of silence is more than a slow network, and what ran there is replaced then"},
+			{what: "a stall of the control plane that is held against no node", value: "more than {inventory stallSteps} of its steps of a second", why: "beats that nobody could take are no silence"},
+			{what: "clock of a node: warn / place nothing", value: "off by {inventory ClockWarnAfter} / {inventory ClockRefuseAfter}", why: "certificates and time limits are wrong on such a machine"},
+			{what: "reserve of a node for its system (`ReserveMB`, `ReserveCPUs`)", value: "4 GiB or 5 % of memory, 2 cores or 10 %, the smaller of each", holds: "inventory/room.go: min(4096, f.MemoryMB/20)", why: "engines must not starve the agent"},
+			{what: "the control plane counts as away, for an agent", value: "after {agent/config.go Away}", why: "then the agent restarts failed engines by itself"},
+			{what: "limit of an agent's request", value: "{agent/config.go Request}", why: "two beats; an answer that is later than that is asked for again"},
+			{what: "longest pause between polls that fail", value: "{agent maxPollWait}", why: "a control plane that is back has its fleet within a minute"},
+			{what: "requests of one node", value: "{agent/hub PerSecond} a second, {agent/hub Burst} at once", why: "a beat, a poll and a burst of changes need fewer; a broken agent costs no more"},
+			{what: "attempts to join", value: "{agent/hub Joins} a second, of all machines together", why: "nobody can guess tokens, or keep the authority busy"},
+			{what: "questions that wait for one node / until its answer begins", value: "{agent/hub Asks} / {agent/hub AskWait}", why: "an agent that hangs holds up a few people, and shortly"},
+			{what: "one log that is shown", value: "{agent/hub LogTime}, {agent/hub LogBytes:bytes}", why: "a followed log that was forgotten ends"},
+			{what: "revocations read again", value: "every {agent/hub Recheck}", why: "what another control plane removed is cut off here too"},
+		}},
+		{title: "Engines", rows: []row{
+			{what: "ports", value: "{agent/config.go PortMin} to {agent/config.go PortMax}", why: "outside the range that Linux gives out by itself; bound once to try, and kept"},
+			{what: "address (`engine_access`)", value: "{agent/config.go EngineAccess}", why: "an engine's key protects only parts of it; `direct` is for fenced networks"},
+			{what: "limit of a start (`start_timeout` of the profile)", value: "{catalog DefaultStartTimeout}", same: []string{"{agent/hub startTimeout}", "{agent defaultStartTimeout}"}, why: "large models load for minutes; what fails sooner says so sooner"},
+			{what: "question to an engine that starts / that runs", value: "every {agent/config.go Ready} / {agent/config.go Probe}", why: "ready means that it has generated a token; a running one is asked seldom"},
+			{what: "look at an engine's load", value: "every {agent/config.go Use}", why: "people see it, and routing may"},
+			{what: "stop: TERM, TERM again, KILL", value: "when idle or at the drain limit, {agent/config.go TermAgain} later, {agent/config.go Kill} after the first", why: "some engines need the second"},
+			{what: "start again without the control plane", value: "{agent/config.go Retry}, doubling to {agent/config.go RetryMax}", why: "an engine that cannot start is not tried for ever at full speed"},
+			{what: "logs of a shard", value: "{agent logFiles} of {agent logBytes:bytes}", why: "enough to see a start, too little to fill a disk"},
+			{what: "folders of shards that are gone, kept for their logs", value: "{agent keptFolders}", why: "failures are looked at afterwards"},
+			{what: "connection to an engine / idle", value: "{agent/engines dialEngine} / {agent/engines idleEngine}", why: "engines are near, and close idle connections early"},
+		}},
+		{title: "Weights", rows: []row{
+			{what: "room that fetching leaves free (`LowWaterBytes`)", value: "10 % of the disk or 50 GiB, the smaller", holds: "agent/fetch.go: min(total/10, 50<<30)", why: "a full disk stops more than a download"},
+			{what: "download without a byte", value: "{agent/config.go Stall}", why: "then it is tried again from where it stood"},
+			{what: "pause after a failed try", value: "{agent/config.go FetchRetry}, doubling to a minute", holds: "agent/download.go: min(2*wait, time.Minute)", why: "a source that comes back is used soon"},
+			{what: "tries in a row that bring nothing", value: "{agent idleTries}", why: "one that brings something is tried for ever"},
+			{what: "full disk looked at again", value: "every {agent/config.go DiskRetry}", why: "nobody has to restart anything once there is room"},
+		}},
+		{title: "Replicas", rows: []row{
+			{what: "idle timeout of on-demand models (`scaling.idle_timeout`)", value: "{catalog DefaultIdleTimeout}", same: []string{"{placement/reconciler DefaultIdleTimeout}"}, why: "longer than a pause in a conversation"},
+			{what: "drain limit of a replica (`drain_timeout`) / of a node", value: "{catalog DefaultDrainTimeout} / {placement/reconciler NodeDrainTimeout}", same: []string{"{placement/reconciler DefaultDrainTimeout}", "{agent/hub drainTimeout}", "{agent defaultDrainTimeout}"}, why: "requests end; a replacement elsewhere has to load first"},
+			{what: "back-off after a failed start", value: "{placement/reconciler FirstBackoff}, doubling to {placement/reconciler MaxBackoff}", why: "the next replica of the model would most likely fail in the same way"},
+			{what: "failed starts in a row before a model is parked", value: "{placement/reconciler StartLimit}", why: "then a person has to look"},
+			{what: "ready for so long clears the failures", value: "{placement/reconciler SteadyAfter}", why: "an engine that dies at its first requests has not succeeded"},
+			{what: "node of a failed start is avoided for", value: "{placement/reconciler AvoidFor}", why: "unless nothing else fits"},
+			{what: "routers hear of a drain within", value: "{placement/reconciler routersSettle}", why: "before that, their word that nothing is in flight does not count"},
+			{what: "an agent's list without a shard is believed after", value: "{placement/reconciler listSettle}", why: "it may have been made before the order came"},
+		}},
+	}
+}
