@@ -80,8 +80,7 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
 	t := &try{x: x, g: g, b: b, w: w}
 	f := t.do(ctx, p)
 	if f != nil {
-		a := &x.row.Attempts[len(x.row.Attempts)-1]
-		a.Status, a.Error = f.upstream, f.why
+		x.row.Attempts[len(x.row.Attempts)-1].Error = f.why
 		if f.blames() {
 			p.cool(time.Now())
 			x.r.statics.failed(b)
