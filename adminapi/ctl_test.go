@@ -220,3 +220,15 @@ func TestProgramsGetWhatTheAPIAnswers(t *testing.T) {
 		t.Errorf("want YAML, got %q, %v", out, err)
 	}
 }
+
+func TestTokensStandAlone(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	var out bytes.Buffer
+	c := ctl.TokensCommand()
+	c.Writer, c.ErrWriter = &out, &bytes.Buffer{}
+	err := c.Run(t.Context(), []string{"tokens", "--server", x.server, "--token", x.h.tokens[storage.RoleOwner], "admin", "list"})
+	if err != nil || !strings.Contains(out.String(), "operator") {
+		t.Errorf("want the admin tokens, got %s, %v", out.String(), err)
+	}
+}

@@ -222,6 +222,25 @@ func (o outside) explain() *cli.Command {
 	return o.leaf(leaf{name: "explain", usage: "Explain where a model is placed, or why it is not", args: []string{"MODEL"}, ops: []string{"Explain"}, do: explainModel})
 }
 
+// scores says why the last replica stands where it does: the node that lost
+// least, and what each of the best lost by which measure.
+func scores(v view.Explain) grid {
+	g := grid{head: []any{"profile", "node", "score", "because"}}
+	for _, b := range v.Best {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(b.Parts)) {
+			if b.Parts[name] != 0 {
+				parts = append(parts, fmt.Sprintf("%s %+.2f", name, b.Parts[name]))
+			}
+		}
+		if len(parts) == 0 {
+			parts = []string{"nothing is lost by it"}
+		}
+		g.add(b.Profile, b.Node, fmt.Sprintf("%+.2f", b.Score), strings.Join(parts, ", "))
+	}
+	return g
+}
+
 func explainModel(ctx context.Context, s *session) error {
 	v, err := s.client.Explain(ctx, s.arg(0))
 	if err != nil {
@@ -235,6 +254,9 @@ func explainModel(ctx context.Context, s *session) error {
 		placed = "has a replica that is starting or ready"
 	}
 	fmt.Fprintf(s.out, "Model %s %s.\n", printable(v.Model), placed)
+	if len(v.Rejections) == 0 && len(v.Best) > 0 {
+		return s.show(v, func() grid { return scores(v) })
+	}
 	return s.show(v, func() grid {
 		g := grid{head: []any{"profile", "node", "reason", "mend"}, none: "Placement has refused nothing: the model is satisfied, or the loop has not run yet."}
 		for _, r := range v.Rejections {

@@ -10,8 +10,9 @@ import (
 )
 
 // Explain says why a model stands where it does, or nowhere. No rejections
-// means that placement was never tried: the model is satisfied, or the loop has
-// not run yet; that is the answer.
+// means that the last attempt found room, or that none was made: the model is
+// satisfied, or the loop has not run yet; that is the answer. Best are the
+// scores that decided where it stands.
 type Explain struct {
 	Model      string         `json:"model"`
 	Placed     bool           `json:"placed" doc:"it has a replica that is starting or ready"`
@@ -65,14 +66,17 @@ func ExplainOf(w World, e *catalog.Entry) Explain {
 	if !ok {
 		return v
 	}
+	_, placed := trace.Placed()
 	v.Counts = map[string]int{}
 	for _, p := range trace.Profiles {
 		v.LookedAt += p.Looked
-		v.Omitted += p.Omitted
 		for code, n := range p.Counts {
 			v.Counts[string(code)] += n
 		}
-		v.Rejections = append(v.Rejections, rejectionsOf(&e.Model, p)...)
+		if !placed {
+			v.Omitted += p.Omitted
+			v.Rejections = append(v.Rejections, rejectionsOf(&e.Model, p)...)
+		}
 		for _, s := range p.Best {
 			v.Best = append(v.Best, Score{Profile: p.Profile, Node: string(s.Node), Score: s.Total, Parts: s.Parts})
 		}
