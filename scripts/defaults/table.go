@@ -36,6 +36,7 @@ func fleetSections() []section {
 			{what: "question to an engine that starts / that runs", value: "every {agent/config.go Ready} / {agent/config.go Probe}", why: "ready means that it has generated a token; a running one is asked seldom"},
 			{what: "look at an engine's load", value: "every {agent/config.go Use}", why: "people see it, and routing may"},
 			{what: "stop: TERM, TERM again, KILL", value: "when idle or at the drain limit, {agent/config.go TermAgain} later, {agent/config.go Kill} after the first", why: "some engines need the second"},
+			{what: "drain at the end of an agent that stops its engines (`StopEngines`)", value: "{agent endDrain}", why: "somebody waits for the terminal"},
 			{what: "start again without the control plane", value: "{agent/config.go Retry}, doubling to {agent/config.go RetryMax}", why: "an engine that cannot start is not tried for ever at full speed"},
 			{what: "logs of a shard", value: "{agent logFiles} of {agent logBytes:bytes}", why: "enough to see a start, too little to fill a disk"},
 			{what: "folders of shards that are gone, kept for their logs", value: "{agent keptFolders}", why: "failures are looked at afterwards"},
