@@ -40,7 +40,10 @@ var llamaFlags = map[string]string{
 	"--metrics": whyProcess, "--slots": whyProcess, "--no-slots": whyProcess, "--props": whyOpen,
 	"--sse-ping-interval": whyProcess, "--sleep-idle-seconds": whyProcess, "--log-disable": whyProcess,
 	"--log-file": whyProcess, "--slot-save-path": whyOpen, "--media-path": whyOpen, "--rpc": whyOpen,
-	"--tools": whyOpen, "--agent": whyOpen, "--webui-mcp-proxy": whyOpen, "-dev": whyShape, "--device": whyShape,
+	"--tools": whyOpen, "--tools-runtime": whyOpen, "--agent": whyOpen, "-ag": whyOpen, "--webui-mcp-proxy": whyOpen,
+	"--ui-mcp-proxy": whyOpen, "--mcp-servers-config": whyOpen, "--mcp-servers-json": whyOpen, "--ui-config-file": whyOpen,
+	"-mm": whyName, "--mmproj": whyName, "-mmu": whyName, "--mmproj-url": whyName,
+	"--log-jsonl": whyProcess, "-lv": whyProcess, "-dev": whyShape, "--device": whyShape,
 }
 
 // vllmFlags are vLLM's. Its parser takes abbreviations and underscores.
@@ -68,7 +71,7 @@ var vllmFlags = map[string]string{
 var simFlags = map[string]string{
 	"--port": whyAddress, "--host": whyAddress, "--api-key": whySecret, "--api-key-file": whySecret,
 	"--model": whyName, "--served-model-name": whyName, "--max-model-len": whyContext, "--max-num-seqs": whySlots,
-	"--lora-modules": whyAdapters,
+	"--lora-modules": whyAdapters, "--config": whyOpen,
 }
 
 // ReservedArg says why an argument may not be set by a definition, in any of

@@ -18,6 +18,16 @@ type Trace struct {
 	Profiles []ProfileTrace
 }
 
+// Placed reports whether the attempt found room, and with which profile.
+func (t Trace) Placed() (profile string, ok bool) {
+	for _, p := range t.Profiles {
+		if p.Chosen > 0 {
+			return p.Profile, true
+		}
+	}
+	return "", false
+}
+
 // ProfileTrace is the trace of one profile.
 type ProfileTrace struct {
 	Profile string

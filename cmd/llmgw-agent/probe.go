@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"os"
 
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw/agent/discovery"
-	"llmgw.io/llmgw/inventory"
 )
 
 func probeCommand() *cli.Command {
@@ -26,16 +24,11 @@ func probeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			facts, sample := prober.Facts(ctx), prober.Sample(ctx)
-			if !cmd.Bool("json") {
-				return discovery.Print(os.Stdout, facts, sample)
+			show := discovery.Print
+			if cmd.Bool("json") {
+				show = discovery.PrintJSON
 			}
-			e := json.NewEncoder(os.Stdout)
-			e.SetIndent("", "  ")
-			return e.Encode(struct {
-				Facts  inventory.Facts  `json:"facts"`
-				Sample inventory.Sample `json:"sample"`
-			}{facts, sample})
+			return show(os.Stdout, prober.Facts(ctx), prober.Sample(ctx))
 		},
 	}
 }

@@ -154,11 +154,11 @@ func (r *reign) publish(w reconciler.World, plan reconciler.Plan) {
 }
 
 // keepTraces keeps the last attempt of every model that is short still, also
-// while its next start waits.
+// while its next start waits, and of every model that stands where it put it.
 func (r *reign) keepTraces(plan reconciler.Plan) {
 	next := map[catalog.Name]placement.Trace{}
 	for model, h := range plan.Health {
-		if h.Total >= h.Desired {
+		if h.Desired == 0 && h.Total == 0 {
 			continue
 		}
 		if t, tried := plan.Traces[model]; tried {

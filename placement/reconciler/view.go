@@ -18,7 +18,9 @@ type View struct {
 	// Replicas are ordered by id.
 	Replicas []Replica
 	Health   map[catalog.Name]ModelHealth
-	// Traces are the last attempts of models that are short.
+	// Traces are the last attempts to place, of models that are short and of
+	// those that stand where it put them. A control plane that came back has
+	// none of the replicas that it found running.
 	Traces  map[catalog.Name]placement.Trace
 	Traffic Traffic
 }
