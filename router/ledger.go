@@ -20,7 +20,7 @@ const (
 	// segmentBytes bounds a segment that grows while the store is away.
 	segmentBytes = 4 << 20
 	// rowsInMemory bounds the rows kept at hand; others are read from their file.
-	rowsInMemory = 20_000
+	rowsInMemory = 10_000
 	lastShip     = 5 * time.Second
 )
 

@@ -193,11 +193,11 @@ func TestLedgerWaitsForTheStore(t *testing.T) {
 		dir, store := t.TempDir(), &books{away: true}
 		l := openLedger(t, dir, store, 0)
 		stop := runLedger(t, l)
-		const rows = rowsInMemory + 5000 // more than memory holds
+		const rows = rowsInMemory + 2500 // more than memory holds
 		for i := range rows {
 			row := fullRow(fmt.Sprint(i))
 			l.record(&row)
-			if i%5000 == 0 {
+			if i%2500 == 0 {
 				<-time.After(time.Minute)
 			}
 		}

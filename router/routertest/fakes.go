@@ -112,6 +112,7 @@ type Books struct {
 
 	mu   sync.Mutex
 	rows []storage.Request
+	have map[string]bool
 }
 
 // AppendUsage keeps rows; those that are there already stay as they are.
@@ -123,8 +124,12 @@ func (b *Books) AppendUsage(_ context.Context, rows []storage.Request) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.have == nil {
+		b.have = map[string]bool{}
+	}
 	for i := range rows {
-		if !slices.ContainsFunc(b.rows, func(r storage.Request) bool { return r.ID == rows[i].ID }) {
+		if !b.have[rows[i].ID] {
+			b.have[rows[i].ID] = true
 			b.rows = append(b.rows, rows[i])
 		}
 	}
