@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -42,16 +42,28 @@ type AgentChild struct {
 	Dir string
 	// Node is the name to join as. Empty: the host's.
 	Node string
-	// Logger nil is silent. The agent's own log goes to standard error.
-	Logger *slog.Logger
+}
+
+// Beside runs a control plane with the agent beside it, and ends both together.
+// serve is told what to call once it listens.
+func (a AgentChild) Beside(ctx context.Context, serve func(ctx context.Context, ready func(*ControlPlane, Addresses)) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var child sync.WaitGroup
+	err := serve(ctx, func(c *ControlPlane, at Addresses) {
+		child.Go(func() { cancel(a.Run(ctx, c, at.Agents)) })
+	})
+	cancel(nil)
+	child.Wait()
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
 }
 
 // Run joins the machine once and keeps the agent running until ctx ends. Its
 // error says why the machine could not join.
 func (a AgentChild) Run(ctx context.Context, c *ControlPlane, control string) error {
-	if a.Logger == nil {
-		a.Logger = slog.New(slog.DiscardHandler)
-	}
 	if err := a.join(ctx, c, control); err != nil {
 		return err
 	}
@@ -65,7 +77,7 @@ func (a AgentChild) Run(ctx context.Context, c *ControlPlane, control string) er
 		if time.Since(began) > time.Minute {
 			wait = time.Second
 		}
-		a.Logger.Warn("the agent ended and is started again", "err", err, "in", wait.String())
+		c.logger.Warn("the agent ended and is started again", "err", err, "in", wait.String())
 		select {
 		case <-ctx.Done():
 			return nil

@@ -296,3 +296,19 @@ func loopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
 }
+
+// PepperFile is where the pepper is: named, or in the data folder.
+func (f *File) PepperFile() string {
+	if f.Secrets.KeyFile != "" {
+		return f.Secrets.KeyFile
+	}
+	return filepath.Join(f.DataDir, "pepper")
+}
+
+// StoreDSN is where the store is: named, or in the data folder.
+func (f *File) StoreDSN() string {
+	if f.Store.DSN != "" {
+		return f.Store.DSN
+	}
+	return filepath.Join(f.DataDir, "llmgw.db")
+}

@@ -39,6 +39,9 @@ type Config struct {
 	DataDir string
 	// Auth says who may use the admin API. Nil: holders of admin tokens.
 	Auth adminapi.Authenticator
+	// InsecureAdmin lets everybody on this machine use the admin API; New refuses
+	// it unless that listens on loopback. It is ignored where Auth is set.
+	InsecureAdmin bool
 	// Placer adds filters and scorers to the scheduler's own.
 	Placer placement.Placer
 	// Upstream carries requests to replicas. Nil: the router's own.
@@ -229,11 +232,9 @@ func routerConfig(cfg Config) router.Config {
 }
 
 func (c *ControlPlane) wireAdmin(context.Context) (err error) {
-	authenticator := c.cfg.Auth
-	if authenticator == nil {
-		if authenticator, err = auth.New(auth.Config{Tokens: c.cfg.Store, Pepper: c.cfg.Pepper, Logger: c.logger}); err != nil {
-			return err
-		}
+	authenticator, err := c.authenticator()
+	if err != nil {
+		return err
 	}
 	n := &nodes{Registry: c.registry, hub: c.hub}
 	c.admin, err = adminapi.New(adminapi.Config{
@@ -244,6 +245,20 @@ func (c *ControlPlane) wireAdmin(context.Context) (err error) {
 		Version: c.cfg.Version, Started: c.started, Logger: c.logger,
 	})
 	return err
+}
+
+func (c *ControlPlane) authenticator() (adminapi.Authenticator, error) {
+	switch {
+	case c.cfg.Auth != nil:
+		return c.cfg.Auth, nil
+	case c.cfg.InsecureAdmin:
+		address := c.cfg.Settings.Listen.Admin.Address
+		if address == "" {
+			address = defaultAdmin
+		}
+		return auth.NewInsecure(address)
+	}
+	return auth.New(auth.Config{Tokens: c.cfg.Store, Pepper: c.cfg.Pepper, Logger: c.logger})
 }
 
 // Admin is the admin API, whole: mount it at "/" of a server of your own.

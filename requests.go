@@ -75,7 +75,7 @@ func (r *RequestRouter) Reload(f File) (changes []string, err error) {
 // address once it listens.
 func (r *RequestRouter) ListenAndServe(ctx context.Context, ready func(Addresses)) error {
 	var o opener
-	a := Addresses{Client: o.web("client", r.cfg.Settings.Listen.Client, ":8080", r.router)}
+	a := Addresses{Client: o.web("client", r.cfg.Settings.Listen.Client, defaultClient, r.router)}
 	if pp := r.cfg.Settings.Debug.PProf; pp != "" {
 		o.web("debug", Listener{Address: pp}, "", profiles())
 	}

@@ -23,6 +23,13 @@ type Addresses struct {
 	Agents string `json:"agents,omitempty"`
 }
 
+// Where a process listens when nothing is said.
+const (
+	defaultClient = ":8080"
+	defaultAdmin  = "127.0.0.1:7070"
+	defaultAgents = ":7443"
+)
+
 // AddressesFile is where ListenAndServe writes the addresses, in the data
 // folder, so that tools on the same machine find them.
 const AddressesFile = "addresses.json"
@@ -56,8 +63,8 @@ func (c *ControlPlane) ListenAndServe(ctx context.Context, ready func(Addresses)
 func (c *ControlPlane) listeners(ctx context.Context) ([]server, Addresses, error) {
 	set := c.cfg.Settings.Listen
 	var o opener
-	client := o.web("client", set.Client, ":8080", c.OpenAI())
-	admin := o.web("admin", set.Admin, "127.0.0.1:7070", c.Admin())
+	client := o.web("client", set.Client, defaultClient, c.OpenAI())
+	admin := o.web("admin", set.Admin, defaultAdmin, c.Admin())
 	agents := o.agents(c, set.Agents)
 	if pp := c.cfg.Settings.Debug.PProf; pp != "" {
 		o.web("debug", Listener{Address: pp}, "", profiles())
@@ -108,7 +115,7 @@ func (o *opener) agents(c *ControlPlane, l Listener) string {
 	}
 	address := l.Address
 	if address == "" {
-		address = ":7443"
+		address = defaultAgents
 	}
 	return o.open(server{name: "agents", handler: c.hub.Handler(), tls: conf}, address, "https")
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v3"
@@ -44,28 +42,7 @@ func dev(ctx context.Context, cmd *cli.Command) error {
 			*at = address
 		}
 	}
-	logger, err := f.Log.Logger(os.Stderr)
-	if err != nil {
-		return err
-	}
-	child.Logger = logger
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	gone := make(chan struct{})
-	started := false
-	err = serve(ctx, cmd, f, func(c *llmgw.ControlPlane, a llmgw.Addresses) {
-		started = true
-		go func() {
-			defer close(gone)
-			cancel(child.Run(ctx, c, a.Agents))
-		}()
+	return child.Beside(ctx, func(ctx context.Context, ready func(*llmgw.ControlPlane, llmgw.Addresses)) error {
+		return serve(ctx, cmd, f, ready)
 	})
-	cancel(nil)
-	if started {
-		<-gone
-	}
-	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
-		err = cause
-	}
-	return err
 }

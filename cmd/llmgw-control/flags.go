@@ -2,13 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/urfave/cli/v3"
 
@@ -65,76 +59,13 @@ func settings(cmd *cli.Command) (llmgw.File, error) {
 	return f, f.Check()
 }
 
-// opened is what every serving command stands on.
-type opened struct {
-	llmgw.Config
-	store *bunstore.Store
-}
-
-// open makes the data folder, and opens the logger, the pepper and the store.
-func open(ctx context.Context, f llmgw.File) (*opened, error) {
-	logger, err := f.Log.Logger(os.Stderr)
+// open prepares the data folder and opens the store in it.
+func open(ctx context.Context, f llmgw.File) (llmgw.Config, *bunstore.Store, error) {
+	cfg, err := llmgw.Prepare(f, version)
 	if err != nil {
-		return nil, err
+		return cfg, nil, err
 	}
-	if err := os.MkdirAll(f.DataDir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the data folder: %w; name another with --data-dir", err)
-	}
-	pepper, err := llmgw.LoadPepper(pepperFile(f))
-	if err != nil {
-		return nil, err
-	}
-	store, err := bunstore.Open(ctx, bunstore.Config{DSN: dsn(f), Logger: logger})
-	if err != nil {
-		return nil, err
-	}
-	return &opened{
-		Config: llmgw.Config{Store: store, Pepper: pepper, Settings: f, DataDir: f.DataDir, Version: version, Logger: logger},
-		store:  store,
-	}, nil
-}
-
-func pepperFile(f llmgw.File) string {
-	if f.Secrets.KeyFile != "" {
-		return f.Secrets.KeyFile
-	}
-	return filepath.Join(f.DataDir, "pepper")
-}
-
-func dsn(f llmgw.File) string {
-	if f.Store.DSN != "" {
-		return f.Store.DSN
-	}
-	return filepath.Join(f.DataDir, "llmgw.db")
-}
-
-// reloadOnHangup reads the configuration file again at each SIGHUP. A wrong file
-// is logged and changes nothing.
-func reloadOnHangup(ctx context.Context, cmd *cli.Command, logger *slog.Logger, reload func(llmgw.File) ([]string, error)) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hup:
-		}
-		f, err := settings(cmd)
-		if err == nil && cmd.String("config") == "" {
-			err = errors.New("there is no configuration file; start with --config")
-		}
-		var changes []string
-		if err == nil {
-			changes, err = reload(f)
-		}
-		if err != nil {
-			logger.Error("the configuration was not reloaded", "err", err)
-			continue
-		}
-		for _, c := range changes {
-			logger.Info("reloaded", "change", c)
-		}
-		logger.Info("the configuration is in force; all but models needs a restart", "changes", len(changes))
-	}
+	store, err := bunstore.Open(ctx, bunstore.Config{DSN: f.StoreDSN(), Logger: cfg.Logger})
+	cfg.Store = store
+	return cfg, store, err
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"llmgw.io/llmgw/adminapi"
+	"llmgw.io/llmgw"
 )
 
 func openapiCommand() *cli.Command {
@@ -16,7 +16,7 @@ func openapiCommand() *cli.Command {
 		Name:  "openapi",
 		Usage: "print the OpenAPI document of the admin API",
 		Action: func(context.Context, *cli.Command) error {
-			doc, err := adminapi.Document(version)
+			doc, err := llmgw.OpenAPI(version)
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func withStore(do func(context.Context, *bunstore.Store, *cli.Command) error) cl
 		if err != nil {
 			return err
 		}
-		s, err := bunstore.Open(ctx, bunstore.Config{DSN: dsn(f), KeepSchema: true})
+		s, err := bunstore.Open(ctx, bunstore.Config{DSN: f.StoreDSN(), KeepSchema: true})
 		if err != nil {
 			return err
 		}

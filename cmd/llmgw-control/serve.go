@@ -8,7 +8,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw"
-	"llmgw.io/llmgw/adminapi/auth"
 )
 
 func serveCommand() *cli.Command {
@@ -29,31 +28,47 @@ func serveCommand() *cli.Command {
 // serve runs a control plane until ctx ends; ready, when it is not nil, is
 // called once it listens.
 func serve(ctx context.Context, cmd *cli.Command, f llmgw.File, ready func(*llmgw.ControlPlane, llmgw.Addresses)) (err error) {
-	o, err := open(ctx, f)
+	cfg, store, err := open(ctx, f)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, o.store.Close()) }()
-	if cmd.Bool("insecure-admin") {
-		address := f.Listen.Admin.Address
-		if address == "" {
-			address = "127.0.0.1:7070"
-		}
-		if o.Auth, err = auth.NewInsecure(address); err != nil {
-			return err
-		}
-	}
-	c, err := llmgw.New(ctx, o.Config)
+	defer func() { err = errors.Join(err, store.Close()) }()
+	cfg.InsecureAdmin = cmd.Bool("insecure-admin")
+	c, err := llmgw.New(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if err := llmgw.EnsureAdminToken(ctx, o.store, o.Pepper, filepath.Join(f.DataDir, "admin.token")); err != nil {
+	if err := llmgw.EnsureAdminToken(ctx, store, cfg.Pepper, filepath.Join(f.DataDir, "admin.token")); err != nil {
 		return err
 	}
-	go reloadOnHangup(ctx, cmd, o.Logger, c.Reload)
-	return c.ListenAndServe(ctx, func(a llmgw.Addresses) {
-		if ready != nil {
-			ready(c, a)
-		}
-	})
+	go llmgw.ReloadOnHangup(ctx, cfg.Logger, func() (llmgw.File, error) { return settings(cmd) }, c.Reload)
+	if ready == nil {
+		return c.ListenAndServe(ctx, nil)
+	}
+	return c.ListenAndServe(ctx, func(a llmgw.Addresses) { ready(c, a) })
+}
+
+func routerCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "router",
+		Usage: "serve requests alone: declared models that others run, for declared keys",
+		Flags: serverFlags(),
+		Action: func(ctx context.Context, cmd *cli.Command) (err error) {
+			f, err := settings(cmd)
+			if err != nil {
+				return err
+			}
+			cfg, store, err := open(ctx, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, store.Close()) }()
+			r, err := llmgw.NewRequestRouter(ctx, cfg)
+			if err != nil {
+				return err
+			}
+			go llmgw.ReloadOnHangup(ctx, cfg.Logger, func() (llmgw.File, error) { return settings(cmd) }, r.Reload)
+			return r.ListenAndServe(ctx, nil)
+		},
+	}
 }

@@ -31,7 +31,7 @@ func hashKey(_ context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	pepper, err := llmgw.LoadPepper(pepperFile(f))
+	pepper, err := llmgw.LoadPepper(f.PepperFile())
 	if err != nil {
 		return err
 	}

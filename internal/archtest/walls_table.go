@@ -70,13 +70,13 @@ func roofWalls() []wall {
 		{room: root, freeTests: true, may: []string{
 			"catalog", "inventory", "placement/...", "storage", "storage/memstore", "router", "router/openai",
 			"agent/hub", "agent/protocol", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
-			"internal/pki", "internal/safedial", "internal/telemetry",
+			"internal/pki", "internal/safedial",
 		}},
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{
-			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl", "internal/telemetry",
+			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl",
 		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
-			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "internal/telemetry",
+			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine",
 		}},
 		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
 
@@ -84,7 +84,6 @@ func roofWalls() []wall {
 		{room: "internal/archtest"},
 		{room: "internal/pki"},
 		{room: "internal/safedial"},
-		{room: "internal/telemetry"},
 		{room: "internal/tinygguf"},
 		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},
 
