@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -41,6 +42,15 @@ func CheckJoinToken(t inventory.JoinToken) error {
 		return fmt.Errorf("a join token needs an id and a hash: %w", ErrInvalid)
 	case !clean(t.ID, t.CreatedBy):
 		return unclean("join token", t.ID)
+	}
+	return nil
+}
+
+// CheckModel answers ErrInvalid for a name under which no definition can be
+// kept. What else makes a definition valid is the catalog's to say.
+func CheckModel(name catalog.Name) error {
+	if name == "" || !clean(string(name)) {
+		return fmt.Errorf("%q cannot be the name of a model: %w", name, ErrInvalid)
 	}
 	return nil
 }

@@ -89,6 +89,7 @@ func (r *Request) Kept(now time.Time) Request {
 	for _, s := range []*string{&c.ID, &c.KeyID, &c.UserID, &c.ProjectID, &c.Model, &c.ServedModel, &c.Replica, &c.Endpoint, &c.EndUser} {
 		*s = CleanText(*s)
 	}
+	c.Outcome = Outcome(CleanText(string(c.Outcome)))
 	if c.ProjectID == "" {
 		c.ProjectID = DefaultProject
 	}

@@ -61,5 +61,5 @@ func (l *fileLock) release() error {
 	if l == nil {
 		return nil
 	}
-	return l.file.Close()
+	return errors.Join(unlock(l.file), l.file.Close())
 }

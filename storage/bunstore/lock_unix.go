@@ -30,3 +30,8 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	}
 	return nil, false, err
 }
+
+// unlock gives the lock back by name. Closing the file would not do: a process
+// that is being started at this moment has a copy of it until it runs its own
+// program.
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

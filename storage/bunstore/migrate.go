@@ -26,14 +26,18 @@ func (s *Store) Migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	from := 0
 	for _, m := range all {
 		if !m.AppliedAt.IsZero() {
+			from = m.Version
 			continue
 		}
 		if err := s.step(ctx, m, m.up, mark); err != nil {
 			return fmt.Errorf("migration %d (%s): %w", m.Version, m.Name, err)
 		}
-		s.log.InfoContext(ctx, "schema migrated", "version", m.Version, "name", m.Name)
+	}
+	if from < len(all) {
+		s.log.InfoContext(ctx, "schema migrated", "from", from, "to", len(all))
 	}
 	return nil
 }
@@ -55,8 +59,8 @@ func (s *Store) MigrateDown(ctx context.Context, to int) error {
 		if err := s.step(ctx, m, m.down, unmark); err != nil {
 			return fmt.Errorf("take migration %d (%s) back: %w", m.Version, m.Name, err)
 		}
-		s.log.InfoContext(ctx, "schema taken back", "version", m.Version, "name", m.Name)
 	}
+	s.log.InfoContext(ctx, "schema taken back", "to", to)
 	return nil
 }
 

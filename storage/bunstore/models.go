@@ -53,6 +53,9 @@ func (s *Store) ListModels(ctx context.Context) ([]catalog.Entry, error) {
 func (s *Store) PutModel(ctx context.Context, m catalog.Model, expected int64, by inventory.Author) (catalog.Entry, error) {
 	var out catalog.Entry
 	err := s.change(ctx, by, func(ctx context.Context, tx bun.Tx, now time.Time) (storage.Act, error) {
+		if err := storage.CheckModel(m.Name); err != nil {
+			return storage.Act{}, err
+		}
 		before, err := modelAt(ctx, tx, m.Name, expected)
 		if err != nil {
 			return storage.Act{}, err

@@ -46,7 +46,7 @@ func newUsageRow(r *storage.Request) (usageRow, error) {
 	row := usageRow{
 		ID: r.ID, At: nanos(r.At), KeyID: r.KeyID, UserID: r.UserID, ProjectID: r.ProjectID, Model: r.Model,
 		ServedModel: r.ServedModel, Replica: r.Replica, Endpoint: r.Endpoint, Stream: r.Stream, Status: r.Status,
-		Outcome: storage.CleanText(string(r.Outcome)), LatencyNS: int64(r.Latency), QueuedNS: int64(r.Queued), FirstByteNS: int64(r.FirstByte),
+		Outcome: string(r.Outcome), LatencyNS: int64(r.Latency), QueuedNS: int64(r.Queued), FirstByteNS: int64(r.FirstByte),
 		PromptTokens: r.PromptTokens, CachedTokens: r.CachedTokens, CompletionTokens: r.CompletionTokens,
 		Estimated: r.Estimated, CostMicros: r.CostMicros, EndUser: r.EndUser,
 	}

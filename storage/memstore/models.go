@@ -39,6 +39,9 @@ func (s *Store) ListModels(ctx context.Context) ([]catalog.Entry, error) {
 func (s *Store) PutModel(ctx context.Context, m catalog.Model, expected int64, by inventory.Author) (catalog.Entry, error) {
 	var out catalog.Entry
 	err := s.change(ctx, by, func(now time.Time) (plan, error) {
+		if err := storage.CheckModel(m.Name); err != nil {
+			return plan{}, err
+		}
 		old, ok := s.models[m.Name]
 		if err := atRevision(m.Name, ok, old.revision, expected); err != nil {
 			return plan{}, err

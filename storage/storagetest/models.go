@@ -49,6 +49,17 @@ func testModels(t *testing.T, open Opener) {
 		t.Parallel()
 		testModelAudit(t, open(t))
 	})
+	t.Run("names that are none", func(t *testing.T) {
+		t.Parallel()
+		s := open(t)
+		for _, name := range []catalog.Name{"", "a\x00", "\xff"} {
+			wantErr(t, storage.ErrInvalid, unnoted(t, s, func() error {
+				_, err := s.PutModel(t.Context(), catalog.Model{Name: name}, 0, ann())
+				return err
+			}))
+			wantErr(t, catalog.ErrNotFound, unnoted(t, s, func() error { return s.DeleteModel(t.Context(), name, 1, ann()) }))
+		}
+	})
 	t.Run("callers share no memory", func(t *testing.T) {
 		t.Parallel()
 		s := open(t)
