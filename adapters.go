@@ -134,10 +134,15 @@ func (s statics) profile(model catalog.Name, url string) string {
 	return ""
 }
 
+// settling is how long nodes have to be heard of after a start before a model
+// that fits nowhere counts as hopeless.
+const settling = 15 * time.Second
+
 // backends is what the control loop knows to be ready, as the router sees it.
 type backends struct {
 	loop      *control.Loop
 	engineKey func(replica string) string
+	started   time.Time
 
 	mu     sync.Mutex
 	seen   *reconciler.View
@@ -171,7 +176,7 @@ func (b *backends) Status(model catalog.Name) (reason string, hopeless bool) {
 	case h.Parked:
 		return "it was parked after " + fmt.Sprint(h.Failures) + " failed starts: " + h.Reason, true
 	case h.Unplaceable && h.Total == 0:
-		return "no node has room for it", true
+		return "no node has room for it", time.Since(b.started) > settling
 	}
 	return h.Reason, false
 }

@@ -205,7 +205,7 @@ func (c *ControlPlane) wireLoop(context.Context) (err error) {
 }
 
 func (c *ControlPlane) wireRouter(context.Context) (err error) {
-	c.fleet = &backends{loop: c.loop, engineKey: c.cfg.Pepper.EngineKey}
+	c.fleet = &backends{loop: c.loop, engineKey: c.cfg.Pepper.EngineKey, started: c.started}
 	rc := routerConfig(c.cfg)
 	rc.Models, rc.Keys, rc.Usage = c.catalog, c.cfg.Store, c.cfg.Store
 	rc.Backends, rc.Prospects, rc.Demand, rc.Ready = c.fleet, c.fleet, c.fleet, c.ready
