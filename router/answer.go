@@ -45,11 +45,18 @@ func (t *try) fill(body io.Reader, room []byte) (n int, err error) {
 	return n, err
 }
 
+func notWhole() *failure {
+	return broken("not whole", "The replica's answer was not whole; try again.")
+}
+
 func (t *try) whole(res *http.Response, body []byte, probe *openai.Probe) *failure {
 	if probe.Facts().Failed {
 		f := engineFailure(http.StatusInternalServerError, nil, body, t.secrets()...)
 		f.upstream = res.StatusCode
 		return f
+	}
+	if !probe.Facts().Whole {
+		return notWhole() // a connection that dies may look like the end of an answer
 	}
 	x := t.x
 	x.answered(res, len(body), probe)
@@ -82,6 +89,9 @@ func (t *try) long(res *http.Response, room []byte, probe *openai.Probe) *failur
 		piece = room[:n]
 		probe.Write(piece)
 		if err == io.EOF && n == 0 {
+			if !probe.Facts().Whole {
+				return t.cutOff(probe, total, notWhole())
+			}
 			x.answered(res, int(total), probe)
 			break
 		}

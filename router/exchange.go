@@ -90,6 +90,9 @@ func (x *exchange) fail(f *failure) {
 		if f.retryAfter > 0 {
 			x.w.Header().Set("Retry-After", strconv.Itoa(int((f.retryAfter+time.Second-1)/time.Second)))
 		}
+		if f.code() == http.StatusUnauthorized {
+			x.w.Header().Set("Www-Authenticate", "Bearer")
+		}
 		x.json(f.code(), f.Append(nil))
 	}
 }

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type ledger struct {
 	held    int   // rows in memory
 	lost    int64
 	noFile  bool // the last try to write ahead failed; said once
+	fresh   bool // a file was made that the folder may not hold after a crash
 
 	toSync, toShip chan struct{} // one place each: something is there
 }
@@ -128,10 +130,15 @@ func (l *ledger) open() error {
 		return nil
 	}
 	s, err := createSegment(l.dir, l.next)
+	for errors.Is(err, fs.ErrExist) { // two processes share the folder
+		l.next++
+		s, err = createSegment(l.dir, l.next)
+	}
 	if err != nil {
 		return err
 	}
 	l.next++
+	l.fresh = true
 	s.rows, s.partial = l.active.rows, l.active.partial
 	l.active = s
 	return nil

@@ -46,6 +46,8 @@ func TestRetries(t *testing.T) {
 			rw.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}, 200, "", storage.Attempt{Status: 200, Error: "broke off"}},
+		{"half of a whole answer", chatBody, routertest.JSON(200, `{"choices":[{"message":{"content":"half`), 200, "", storage.Attempt{Status: 200, Error: "not whole"}},
+		{"a page instead of an answer", chatBody, routertest.JSON(200, `<html>half</html>`), 200, "", storage.Attempt{Status: 200, Error: "not whole"}},
 		{"cut after the role", streamBody, routertest.Cut(roleEvent), 200, "", storage.Attempt{Status: 200, Error: "broke off"}},
 		{"error instead of content", streamBody, routertest.Stream(roleEvent, event(`{"error":{"message":"out of quota","code":429}}`)), 200, "", storage.Attempt{Status: 200, Error: "status 429"}},
 		{"error in a good status", chatBody, routertest.JSON(200, `{"error":{"message":"CUDA error"}}`), 200, "", storage.Attempt{Status: 200, Error: "status 500"}},

@@ -10,8 +10,8 @@ import (
 
 // Models says what clients may ask for.
 type Models interface {
-	// Index returns the newest index, never nil. It does not block, since every
-	// request calls it.
+	// Index returns the newest index, never nil, and the same one while nothing
+	// has changed. It does not block, since every request calls it.
 	Index() *catalog.Index
 }
 

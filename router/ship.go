@@ -41,6 +41,8 @@ func (l *ledger) sync() {
 		current = nil
 	}
 	l.active.dirty = 0
+	fresh := l.fresh
+	l.fresh = false
 	l.mu.Unlock()
 
 	var errs []error
@@ -53,8 +55,20 @@ func (l *ledger) sync() {
 			errs = append(errs, err)
 		}
 	}
+	if fresh {
+		syncFolder(l.dir)
+	}
 	if err := errors.Join(errs...); err != nil {
 		l.logger.Warn("usage written ahead may not be on the disk yet", "err", err)
+	}
+}
+
+// syncFolder makes new files findable after a crash. Not every system can, and
+// one that cannot needs no complaint ten times a second.
+func syncFolder(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		_ = f.Sync() // as said above
+		f.Close()
 	}
 }
 

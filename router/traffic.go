@@ -78,13 +78,14 @@ func unixNano(n int64) time.Time {
 // sweep forgets models and replicas that are gone and used by nobody.
 func (r *Router) sweep(now time.Time) {
 	r.door.sweep(now)
+	index := r.cfg.Models.Index()
+	idle := now.Add(-sweepAfter).UnixNano()
 	there := map[string]bool{}
-	for i := range r.cfg.Models.Index().Entries() {
-		for _, b := range r.backends(r.cfg.Models.Index().Entries()[i].Model.Name) {
+	for _, e := range index.Entries() {
+		for _, b := range r.backends(e.Model.Name) {
 			there[b.ID] = true
 		}
 	}
-	idle := now.Add(-sweepAfter).UnixNano()
 	r.replicas.byID.Range(func(id, v any) bool {
 		p := v.(*replica)
 		if !there[id.(string)] && p.inFlight.Load() == 0 && p.lastUsed.Load() < idle {
@@ -94,8 +95,8 @@ func (r *Router) sweep(now time.Time) {
 		return true
 	})
 	r.demands.byName.Range(func(name, v any) bool {
-		_, ok := r.cfg.Models.Index().Get(name.(catalog.Name))
 		d := v.(*demand)
+		_, ok := index.Get(name.(catalog.Name))
 		if !ok && d.waiting.Load() == 0 && d.inFlight.Load() == 0 && d.lastAsked.Load() < idle {
 			r.demands.byName.CompareAndDelete(name, v)
 		}

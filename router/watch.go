@@ -27,6 +27,8 @@ type watch struct {
 func newWatch(cancel context.CancelCauseFunc, first time.Duration, end time.Time) *watch {
 	now := time.Now()
 	w := &watch{cancel: cancel, end: end, heard: now, limit: first, cause: errFirstToken}
+	w.mu.Lock() // the timer may fire before it has its place
+	defer w.mu.Unlock()
 	w.timer = time.AfterFunc(min(first, end.Sub(now)), w.fire)
 	return w
 }

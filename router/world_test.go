@@ -83,7 +83,7 @@ func (w *world) start(cfg router.Config) {
 		w.t.Fatal(err)
 	}
 	w.router, w.client = r, w.net.Client()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
 	stop := w.net.Serve("router:80", r)
