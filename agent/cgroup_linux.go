@@ -84,6 +84,18 @@ func makeCgroup(parent, name string) string {
 	return dir
 }
 
+// pruneCgroups removes groups that an earlier agent left empty. Those with
+// processes stay: only empty ones can be removed.
+func pruneCgroups(parent string) {
+	if parent == "" {
+		return
+	}
+	left, _ := filepath.Glob(filepath.Join(parent, "llmgw-*"))
+	for _, dir := range left {
+		_ = os.Remove(dir)
+	}
+}
+
 func killCgroup(dir string) {
 	if dir != "" {
 		_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0o644)

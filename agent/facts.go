@@ -12,8 +12,9 @@ import (
 
 // factsBox keeps the newest facts and what of them was sent.
 type factsBox struct {
-	// probing lets one question at a time reach the Prober.
-	probing sync.Mutex
+	// probing has room for one: questions reach the Prober one at a time, and
+	// nobody waits for one that hangs longer than his own context.
+	probing chan struct{}
 	// first is closed once there are facts.
 	first chan struct{}
 	// poll has room for one: a poll in flight should be given up for one with
@@ -29,7 +30,7 @@ type factsBox struct {
 }
 
 func newFactsBox() *factsBox {
-	return &factsBox{first: make(chan struct{}), poll: make(chan struct{}, 1), look: make(chan struct{}, 1)}
+	return &factsBox{probing: make(chan struct{}, 1), first: make(chan struct{}), poll: make(chan struct{}, 1), look: make(chan struct{}, 1)}
 }
 
 // diskStep is how far free space may move before it is a fact that changed;
@@ -107,10 +108,24 @@ func (a *Agent) factsLoop(ctx context.Context) {
 	}
 }
 
+// begin waits for the Prober to be free. False: ctx has ended.
+func (b *factsBox) begin(ctx context.Context) bool {
+	select {
+	case b.probing <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (b *factsBox) end() { <-b.probing }
+
 // probe asks the Prober and the engines, and adds what the agent itself knows.
 func (a *Agent) probe(ctx context.Context) inventory.Facts {
-	a.facts.probing.Lock()
-	defer a.facts.probing.Unlock()
+	if !a.facts.begin(ctx) {
+		return inventory.Facts{}
+	}
+	defer a.facts.end()
 	f := a.cfg.Prober.Facts(ctx)
 	f.AgentVersion, f.Features, f.EngineAccess = a.cfg.Version, protocol.Features, a.cfg.EngineAccess
 	if a.cfg.MgmtAddr != "" {
@@ -136,8 +151,10 @@ func (a *Agent) probe(ctx context.Context) inventory.Facts {
 
 // sample measures, never at once with probe.
 func (a *Agent) sample(ctx context.Context) inventory.Sample {
-	a.facts.probing.Lock()
-	defer a.facts.probing.Unlock()
+	if !a.facts.begin(ctx) {
+		return inventory.Sample{}
+	}
+	defer a.facts.end()
 	return a.cfg.Prober.Sample(ctx)
 }
 

@@ -30,7 +30,9 @@ func runAgentProcess() {
 		base = 28500
 	}
 	control := &agenttest.Control{
-		BeatFunc: func(_ context.Context, b protocol.Beat) (protocol.BeatAnswer, error) { return protocol.BeatAnswer{}, nil },
+		BeatFunc: func(_ context.Context, b protocol.Beat) (protocol.BeatAnswer, error) {
+			return protocol.BeatAnswer{}, nil
+		},
 		SyncFunc: func(ctx context.Context, s protocol.Sync) (protocol.Desired, error) {
 			data, err := json.Marshal(s.Shards)
 			if err != nil {
@@ -162,7 +164,12 @@ func testCgroup(t *testing.T) string {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			continue
 		}
-		t.Cleanup(func() { _ = os.Remove(dir) })
+		t.Cleanup(func() {
+			left, _ := filepath.Glob(filepath.Join(dir, "llmgw-*"))
+			for _, d := range append(left, dir) {
+				_ = os.Remove(d)
+			}
+		})
 		return dir
 	}
 	return ""
