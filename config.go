@@ -76,7 +76,8 @@ type TLSFile struct {
 
 // StoreFile says where rows are kept.
 type StoreFile struct {
-	// DSN is a path of an SQLite file. Empty: llmgw.db in the data folder.
+	// DSN is the path of an SQLite file, or postgres://…. Empty: llmgw.db in the
+	// data folder.
 	DSN string `json:"dsn,omitempty"`
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/urfave/cli/v3"
 
@@ -21,7 +20,10 @@ func migrateCommand() *cli.Command {
 			{Name: "up", Usage: "bring the schema up to date", Flags: flags, Action: withStore(func(ctx context.Context, s *bunstore.Store, _ *cli.Command) error {
 				return errors.Join(s.Migrate(ctx), status(ctx, s, nil))
 			})},
-			{Name: "down", Usage: "take the schema back to a `VERSION`", ArgsUsage: "VERSION", Flags: flags, Action: withStore(down)},
+			{
+				Name: "down", Usage: "take the schema back to a version", Action: withStore(down),
+				Flags: append(flags, &cli.IntFlag{Name: "to", Usage: "the `VERSION` to go back to", Required: true}),
+			},
 		},
 	}
 }
@@ -57,9 +59,5 @@ func status(ctx context.Context, s *bunstore.Store, _ *cli.Command) error {
 }
 
 func down(ctx context.Context, s *bunstore.Store, cmd *cli.Command) error {
-	to, err := strconv.Atoi(cmd.Args().First())
-	if err != nil || to < 0 {
-		return errors.New("say to which version: llmgw-control migrate down VERSION; \"migrate status\" lists them")
-	}
-	return errors.Join(s.MigrateDown(ctx, to), status(ctx, s, cmd))
+	return errors.Join(s.MigrateDown(ctx, cmd.Int("to")), status(ctx, s, cmd))
 }

@@ -86,6 +86,7 @@ func roofWalls() []wall {
 		{room: "internal/safedial"},
 		{room: "internal/tinygguf"},
 		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},
+		{room: "bench/gateway"},
 
 		// What writes docs/defaults.md: it reads the source, and imports none of it.
 		{room: "scripts/defaults"},

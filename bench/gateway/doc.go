@@ -1,0 +1,7 @@
+// Command gateway reads the results of a run of the gateway harness and prints
+// what a request through the router costs beside its goals: a table of figure,
+// goal, met or missed. It exits with 1 when one is missed.
+//
+// It measures nothing itself: scripts/bench-gateway.sh runs the harness with the
+// targets beside this program. Start reading at main.go.
+package main
