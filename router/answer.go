@@ -1,6 +1,7 @@
 package router
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -24,7 +25,7 @@ func (t *try) answer(res *http.Response) *failure {
 	first := (*room)[:n]
 	probe.Write(first)
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return t.whole(res, first, &probe)
 	case err != nil:
 		return t.interrupted("broke off", "The replica broke off in the middle of its answer; try again.")
@@ -88,14 +89,14 @@ func (t *try) long(res *http.Response, room []byte, probe *openai.Probe) *failur
 		n, err := t.fill(res.Body, room)
 		piece = room[:n]
 		probe.Write(piece)
-		if err == io.EOF && n == 0 {
+		if errors.Is(err, io.EOF) && n == 0 {
 			if !probe.Facts().Whole {
 				return t.cutOff(probe, total, notWhole())
 			}
 			x.answered(res, int(total), probe)
 			break
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return t.cutOff(probe, total, t.interrupted("broke off", "The replica broke off in the middle of its answer; try again."))
 		}
 	}

@@ -250,3 +250,22 @@ func TestBadRequests(t *testing.T) {
 		}
 	})
 }
+
+// An engine is asked under the name it serves, and the row has the model's own.
+func TestServedName(t *testing.T) {
+	t.Parallel()
+	inWorld(t, nil, func(w *world) {
+		w.catalog.Set(catalog.Model{Name: "m", Profiles: managed(), Price: &catalog.Price{Request: 3}})
+		e := &routertest.Engine{}
+		b := w.serve("r1", e)
+		b.Model = `odd "name"`
+		w.fleet.Set("m", b)
+		w.post(chatPath, chatBody)
+		if got := string(e.Calls()[0].Body); !strings.HasPrefix(got, `{"model":"odd \"name\"",`) {
+			t.Errorf("the engine got %s", got)
+		}
+		if row := w.row(); row.ServedModel != "m" || row.CostMicros != 3 {
+			t.Errorf("the row has %+v", row)
+		}
+	})
+}

@@ -30,6 +30,7 @@ type exchange struct {
 	body     *buffer
 	asked    openai.Request
 	entry    *catalog.Entry
+	price    *catalog.Price // of the model that is asked; nil: none
 
 	row     storage.Request
 	settled bool

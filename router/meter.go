@@ -28,10 +28,7 @@ func (x *exchange) use(t *openai.Tally, whole bool) {
 		x.row.PromptTokens, x.row.CachedTokens = x.promptEstimate(), 0
 		x.row.CompletionTokens, x.row.Estimated = t.ContentEvents, true
 	}
-	x.row.CostMicros = 0
-	if entry, ok := x.r.cfg.Models.Index().Resolve(catalog.Name(x.row.ServedModel)); ok {
-		x.row.CostMicros = cost(entry.Model.Price, &x.row, whole)
-	}
+	x.row.CostMicros = cost(x.price, &x.row, whole)
 }
 
 func (x *exchange) promptEstimate() int64 {

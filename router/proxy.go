@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"llmgw.io/llmgw/router/openai"
@@ -71,7 +71,7 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
 		x.began = time.Now()
 	}
 	x.tried = append(x.tried, b.ID)
-	x.row.Replica, x.row.ServedModel = b.ID, g.served(b)
+	x.row.Replica, x.row.ServedModel, x.price = b.ID, string(g.billed()), g.entry.Model.Price
 	x.row.Attempts = append(x.row.Attempts, storage.Attempt{Replica: b.ID})
 
 	ctx, cancel := context.WithCancelCause(x.req.Context())
@@ -193,9 +193,6 @@ func (x *exchange) bodyFor(served string) *buffer {
 }
 
 func isEvents(contentType string) bool {
-	if contentType == "text/event-stream" {
-		return true
-	}
-	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && media == "text/event-stream"
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
 }

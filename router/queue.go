@@ -26,15 +26,21 @@ func (g goal) adapter() catalog.Name {
 	return ""
 }
 
+// billed is the name that rows are summed under: the model's own, or its
+// adapter's.
+func (g goal) billed() catalog.Name {
+	if a := g.adapter(); a != "" {
+		return a
+	}
+	return g.model()
+}
+
 // served is the name that the engine answers under.
 func (g goal) served(b *Backend) string {
-	switch {
-	case g.adapter() != "":
-		return string(g.adapter())
-	case b.Model != "":
+	if b.Model != "" && g.adapter() == "" {
 		return b.Model
 	}
-	return string(g.model())
+	return string(g.billed())
 }
 
 const (

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -129,8 +130,8 @@ func (l *relay) stop(f *failure) *failure {
 // end judges how a stream ended. One without an end mark is whole only when a
 // choice had come to its end; else nobody may take what came for an answer.
 func (l *relay) end(err error) *failure {
-	whole := l.tally.Done || err == io.EOF && l.tally.FinishReason != ""
-	if ev, ok := l.events.Finish(); ok && err == io.EOF {
+	whole := l.tally.Done || errors.Is(err, io.EOF) && l.tally.FinishReason != ""
+	if ev, ok := l.events.Finish(); ok && errors.Is(err, io.EOF) {
 		before := len(l.out)
 		if f := l.take(&ev); f != nil {
 			return l.stop(f)

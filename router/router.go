@@ -164,6 +164,7 @@ func paths() []string {
 // plain answers probes of load balancers.
 func (r *Router) plain(w http.ResponseWriter, ready func() error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Request-Id", newRequestID(time.Now()))
 	if ready != nil {
 		if err := ready(); err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)

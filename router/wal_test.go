@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"context"
 
 	"github.com/google/go-cmp/cmp"
 
