@@ -139,7 +139,16 @@ func newWorld(t *testing.T, limits hub.Limits) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newWorldOf(t, ca, limits)
+}
+
+// newWorldWith is another control plane of the same cluster.
+func newWorldWith(t *testing.T, ca *pki.CA) *world { return newWorldOf(t, ca, hub.Limits{}) }
+
+func newWorldOf(t *testing.T, ca *pki.CA, limits hub.Limits) *world {
+	t.Helper()
 	w := &world{t: t, ca: ca, reg: &registry{}, enr: &enrolment{}}
+	var err error
 	w.hub, err = hub.New(hub.Config{
 		Registry: w.reg, Enrolment: w.enr, CA: ca, Limits: limits,
 		EngineKey: func(replica string) string { return "key-of-" + replica },
