@@ -41,6 +41,8 @@ func startProcess(l launch) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	// The agent may be kept from the kernel's choice; its engines must not be.
+	_ = os.WriteFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "oom_score_adj"), []byte("0"), 0o644)
 	p := &process{id: identify(cmd.Process.Pid), mark: l.mark, cgroup: l.cgroup, done: make(chan struct{})}
 	go func() {
 		_ = cmd.Wait()
