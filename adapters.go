@@ -77,6 +77,13 @@ type keys struct {
 	router *router.Router
 }
 
+// CreateKey lets a key that was tried before it was made work at once.
+func (k *keys) CreateKey(ctx context.Context, key storage.Key, by inventory.Author) error {
+	err := k.Store.CreateKey(ctx, key, by)
+	k.router.ForgetKey(key.ID)
+	return err
+}
+
 // RevokeKey is in force here at once.
 func (k *keys) RevokeKey(ctx context.Context, id string, by inventory.Author) error {
 	err := k.Store.RevokeKey(ctx, id, by)

@@ -72,7 +72,7 @@ func (a AgentChild) Run(ctx context.Context, c *ControlPlane, control string) er
 		cmd := a.command(ctx, "run", "--control", control, "--mgmt-addr", "127.0.0.1", "--stop-engines")
 		err := cmd.Run()
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was ended on purpose
 		}
 		if time.Since(began) > time.Minute {
 			wait = time.Second

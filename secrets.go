@@ -77,7 +77,7 @@ func writeSecret(path, text string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // harmless after the rename
+	defer func() { _ = os.Remove(tmp.Name()) }() // harmless after the rename
 	_, werr := tmp.WriteString(text)
 	if err := errors.Join(werr, tmp.Sync(), tmp.Close()); err != nil {
 		return err

@@ -12,5 +12,6 @@ func statRoom(path string) (diskRoom, error) {
 	if err := unix.Statfs(path, &s); err != nil {
 		return diskRoom{}, fmt.Errorf("%s: %w", path, err)
 	}
+	//nolint:unconvert // the block size is an int32 on some architectures
 	return diskRoom{total: int64(s.Blocks) * int64(s.Bsize), free: int64(s.Bavail) * int64(s.Bsize)}, nil
 }

@@ -155,8 +155,12 @@ func TestWeightsOnDisk(t *testing.T) {
 	p := whole().prober(t, func(c *Config) { c.WeightsDirs = []string{one, two, filepath.Join(one, "not-there")} })
 	f := p.Facts(t.Context())
 	want := []inventory.Weight{
-		{Path: "big/m-00001-of-00002.gguf", Bytes: 3}, {Path: "big/m-00002-of-00002.gguf", Bytes: 4}, {Path: "chat.gguf", Bytes: 5},
-		{Path: "more.gguf", Bytes: 1}, {Path: "snapshots/m.gguf", Bytes: 6}, {Path: "sub/x/model-00001-of-00001.SAFETENSORS", Bytes: 1},
+		{Path: "big/m-00001-of-00002.gguf", Bytes: 3},
+		{Path: "big/m-00002-of-00002.gguf", Bytes: 4},
+		{Path: "chat.gguf", Bytes: 5},
+		{Path: "more.gguf", Bytes: 1},
+		{Path: "snapshots/m.gguf", Bytes: 6},
+		{Path: "sub/x/model-00001-of-00001.SAFETENSORS", Bytes: 1},
 	}
 	if d := cmp.Diff(want, f.Weights); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -75,7 +75,7 @@ func TestReadyTellsOursFromOthers(t *testing.T) {
 		}, false, "503, Loading model"},
 		{"loading again", func(f *fake) { f.on["/v1/models"] = status(503, "x") }, false, "/v1/models with 503"},
 		{"a web site", func(f *fake) { f.on["/health"] = status(404, "<html>") }, true, "which no engine does"},
-		{"a redirect", func(f *fake) { f.on["/health"] = http.RedirectHandler("/login", 302).ServeHTTP }, true, "302"},
+		{"a redirect", func(f *fake) { f.on["/health"] = http.RedirectHandler("/login", http.StatusFound).ServeHTTP }, true, "302"},
 		{"without a key", func(f *fake) { f.key = "" }, true, "takes a key that is not the engine's"},
 		{"a site that likes everything", func(f *fake) {
 			f.key = ""

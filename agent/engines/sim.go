@@ -93,14 +93,24 @@ func (s *Sim) Explain(e protocol.Exit) protocol.Failure {
 // simRules know the simulated engine's own errors, and those of vLLM, which it
 // is told to repeat. The order matters: the cause comes before what follows.
 var simRules = makeRules([][3]string{
-	{`address already in use|cannot assign requested address`, string(protocol.CausePort),
-		"nothing can listen on the engine's port: it is taken, or the address is not this machine's; the next start takes another port"},
-	{`(flag provided but not defined: \S+|invalid (?:boolean )?value .+|flag needs an argument: \S+|.+ is no flag; .*)`, string(protocol.CauseFlag),
-		"the simulated engine refuses its arguments ($1); correct the profile's args"},
-	{`CUDA out of memory|Free memory on device|To serve at least one request`, string(protocol.CauseMemory),
-		"the model does not fit into the device's memory; reserve more, or lower context or slots"},
-	{`no kernel image is available|NVIDIA driver on your system is too old`, string(protocol.CauseCUDA),
-		"the engine's build and the node's GPU or driver do not go together; install another build"},
-	{`Model architectures .* are not supported`, string(protocol.CauseModel),
-		"the engine does not know models of this architecture; install a newer build, or take another model"},
+	{
+		`address already in use|cannot assign requested address`, string(protocol.CausePort),
+		"nothing can listen on the engine's port: it is taken, or the address is not this machine's; the next start takes another port",
+	},
+	{
+		`(flag provided but not defined: \S+|invalid (?:boolean )?value .+|flag needs an argument: \S+|.+ is no flag; .*)`, string(protocol.CauseFlag),
+		"the simulated engine refuses its arguments ($1); correct the profile's args",
+	},
+	{
+		`CUDA out of memory|Free memory on device|To serve at least one request`, string(protocol.CauseMemory),
+		"the model does not fit into the device's memory; reserve more, or lower context or slots",
+	},
+	{
+		`no kernel image is available|NVIDIA driver on your system is too old`, string(protocol.CauseCUDA),
+		"the engine's build and the node's GPU or driver do not go together; install another build",
+	},
+	{
+		`Model architectures .* are not supported`, string(protocol.CauseModel),
+		"the engine does not know models of this architecture; install a newer build, or take another model",
+	},
 })

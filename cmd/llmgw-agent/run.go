@@ -44,7 +44,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return fmt.Errorf("open the agent's log: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	logger := slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{Level: level}))
 	client, err := agent.NewClient(agent.ClientConfig{DataDir: f.DataDir, Control: f.Control, Logger: logger})
 	if err != nil {

@@ -15,8 +15,14 @@ func TestRenewAt(t *testing.T) {
 		jitter float64
 		want   time.Duration
 	}{
-		{0, 20 * time.Hour}, {1, 23 * time.Hour}, {-1, 17 * time.Hour}, {0.5, 21*time.Hour + 30*time.Minute},
-		{7, 23 * time.Hour}, {-7, 17 * time.Hour}, {math.NaN(), 17 * time.Hour}, {math.Inf(1), 23 * time.Hour},
+		{0, 20 * time.Hour},
+		{1, 23 * time.Hour},
+		{-1, 17 * time.Hour},
+		{0.5, 21*time.Hour + 30*time.Minute},
+		{7, 23 * time.Hour},
+		{-7, 17 * time.Hour},
+		{math.NaN(), 17 * time.Hour},
+		{math.Inf(1), 23 * time.Hour},
 	} {
 		if got := pki.RenewAt(n.cert, c.jitter).Sub(start); got != c.want {
 			t.Errorf("jitter %v: want %s, got %s", c.jitter, c.want, got)

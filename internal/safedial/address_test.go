@@ -1,6 +1,7 @@
 package safedial
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 )
@@ -81,7 +82,7 @@ func TestDialerChecksTheSocket(t *testing.T) {
 		if err == nil {
 			_ = conn.Close()
 		}
-		if err := p.failed(t.Context(), address, err); err != ErrRefused {
+		if err := p.failed(t.Context(), address, err); !errors.Is(err, ErrRefused) {
 			t.Errorf("%s: want refused, got %v", address, err)
 		}
 	}

@@ -16,8 +16,8 @@ type body struct {
 	rc     io.ReadCloser
 	left   int64 // negative: no limit
 	stall  time.Duration
-	caller context.Context
-	ctx    context.Context
+	caller context.Context //nolint:containedctx // a body is part of one call, and Read has no other way to it
+	ctx    context.Context //nolint:containedctx // as above
 	cancel context.CancelCauseFunc
 	end    func()
 	policy *Policy

@@ -178,8 +178,7 @@ func TestCauseIsLogged(t *testing.T) {
 
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	var s *site
-	s = newSite(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := newSite(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if to := r.URL.Query().Get("to"); to != "" {
 			w.Header().Set("Location", to)
 			w.WriteHeader(http.StatusFound)

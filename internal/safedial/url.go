@@ -122,7 +122,9 @@ func validName(name string) bool {
 			return false
 		}
 		for i := range len(l) {
-			if c := l[i]; !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+			c := l[i]
+			letter, digit := 'a' <= c && c <= 'z', '0' <= c && c <= '9'
+			if !letter && !digit && c != '-' && c != '_' {
 				return false
 			}
 		}

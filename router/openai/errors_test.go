@@ -56,21 +56,39 @@ func TestReadEngineErrors(t *testing.T) {
 		out        openai.ErrorType
 		retry      bool
 	}{
-		{"llama context", `{"error":{"code":400,"message":"too long","type":"exceed_context_size_error","n_ctx":256}}`, 400,
-			openai.EngineError{Type: "exceed_context_size_error", Message: "too long", Code: "400"}, openai.InvalidRequest, false},
-		{"llama loading", `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`, 503,
-			openai.EngineError{Type: "unavailable_error", Message: "Loading model", Code: "503"}, openai.Overloaded, true},
-		{"llama batch", `{"error":{"code":500,"message":"input (604 tokens) is too large to process. increase the physical batch size","type":"server_error"}}`, 500,
-			openai.EngineError{Type: "server_error", Message: "input (604 tokens) is too large to process. increase the physical batch size", Code: "500"}, openai.InvalidRequest, false},
-		{"vllm", `{"error":{"message":"This model's maximum context length is 2048 tokens.","type":"BadRequestError","param":"input_tokens, max_tokens","code":400}}`, 400,
-			openai.EngineError{Type: "BadRequestError", Message: "This model's maximum context length is 2048 tokens.", Param: "input_tokens, max_tokens", Code: "400"}, openai.InvalidRequest, false},
-		{"vllm old", `{"object":"error","message":"bad","type":"BadRequestError","param":null,"code":400}`, 400,
-			openai.EngineError{Type: "BadRequestError", Message: "bad", Code: "400"}, openai.InvalidRequest, false},
+		{
+			"llama context", `{"error":{"code":400,"message":"too long","type":"exceed_context_size_error","n_ctx":256}}`, 400,
+			openai.EngineError{Type: "exceed_context_size_error", Message: "too long", Code: "400"},
+			openai.InvalidRequest, false,
+		},
+		{
+			"llama loading", `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`, 503,
+			openai.EngineError{Type: "unavailable_error", Message: "Loading model", Code: "503"},
+			openai.Overloaded, true,
+		},
+		{
+			"llama batch", `{"error":{"code":500,"message":"input (604 tokens) is too large to process. increase the physical batch size","type":"server_error"}}`, 500,
+			openai.EngineError{Type: "server_error", Message: "input (604 tokens) is too large to process. increase the physical batch size", Code: "500"},
+			openai.InvalidRequest, false,
+		},
+		{
+			"vllm", `{"error":{"message":"This model's maximum context length is 2048 tokens.","type":"BadRequestError","param":"input_tokens, max_tokens","code":400}}`, 400,
+			openai.EngineError{Type: "BadRequestError", Message: "This model's maximum context length is 2048 tokens.", Param: "input_tokens, max_tokens", Code: "400"},
+			openai.InvalidRequest, false,
+		},
+		{
+			"vllm old", `{"object":"error","message":"bad","type":"BadRequestError","param":null,"code":400}`, 400,
+			openai.EngineError{Type: "BadRequestError", Message: "bad", Code: "400"},
+			openai.InvalidRequest, false,
+		},
 		{"text", `{"error":"Unauthorized"}`, 401, openai.EngineError{Message: "Unauthorized"}, openai.Upstream, true},
 		{"detail", `{"detail":"Not Found"}`, 404, openai.EngineError{Message: "Not Found"}, openai.Upstream, true},
 		{"busy", `{"error":{"message":"slow down","type":"rate_limit"}}`, 429, openai.EngineError{Type: "rate_limit", Message: "slow down"}, openai.RateLimit, true},
-		{"dead", `{"error":{"message":"EngineCore encountered an issue.","type":"InternalServerError","code":500}}`, 500,
-			openai.EngineError{Type: "InternalServerError", Message: "EngineCore encountered an issue.", Code: "500"}, openai.Upstream, true},
+		{
+			"dead", `{"error":{"message":"EngineCore encountered an issue.","type":"InternalServerError","code":500}}`, 500,
+			openai.EngineError{Type: "InternalServerError", Message: "EngineCore encountered an issue.", Code: "500"},
+			openai.Upstream, true,
+		},
 	}
 	for _, c := range cases {
 		got, ok := openai.ReadError([]byte(c.body))

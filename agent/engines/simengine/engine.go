@@ -143,7 +143,7 @@ func (e *Engine) routes() *http.ServeMux {
 
 // flight is one request that is being answered.
 type flight struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // a flight is one call, and lives as long
 	cancel context.CancelCauseFunc
 }
 

@@ -1,6 +1,7 @@
 package simengine_test
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -81,7 +82,7 @@ func TestParseFlagsRefuses(t *testing.T) {
 			t.Errorf("%q gives %v, want an error with %q", line, err, want)
 		}
 	}
-	if _, err := simengine.ParseFlags([]string{"--help"}); err != flag.ErrHelp {
+	if _, err := simengine.ParseFlags([]string{"--help"}); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("--help gives %v", err)
 	}
 }

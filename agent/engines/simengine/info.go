@@ -2,6 +2,7 @@ package simengine
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -109,7 +110,7 @@ func (e *Engine) loadAdapter(w http.ResponseWriter, r *http.Request) {
 		badRequest("The lora adapter '%s' has already been loaded.", name).write(w)
 		return
 	}
-	io.WriteString(w, "Success: LoRA adapter '"+name+"' added successfully.")
+	fmt.Fprintf(w, "Success: LoRA adapter '%s' added successfully.", name)
 }
 
 func (e *Engine) unloadAdapter(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +128,7 @@ func (e *Engine) unloadAdapter(w http.ResponseWriter, r *http.Request) {
 		noModel(name).write(w)
 		return
 	}
-	io.WriteString(w, "Success: LoRA adapter '"+name+"' removed successfully.")
+	fmt.Fprintf(w, "Success: LoRA adapter '%s' removed successfully.", name)
 }
 
 func adapterName(w http.ResponseWriter, r *http.Request) (string, bool) {

@@ -75,7 +75,7 @@ func (e *Engine) refuseToStart(ctx context.Context, t Temper) error {
 	if reason == "" {
 		reason = "Engine core initialization failed. See root cause above."
 	}
-	e.log.Error(reason)
+	e.log.Error("the engine refuses to start", "reason", reason)
 	if !pause(ctx, time.Until(e.readyAt)) {
 		return nil
 	}
