@@ -9,5 +9,6 @@
 //
 // An Agent runs once; its methods may be called at once from many goroutines.
 //
-// Start reading at agent.go, then seams.go, sync.go and supervise.go.
+// Start reading at agent.go, then seams.go, beat.go and sync.go; shard.go is the
+// life of one shard, and fetch.go begins how weights come to the machine.
 package agent

@@ -3,6 +3,7 @@ package agenttest
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
 	"strings"
@@ -50,6 +51,8 @@ type Node struct {
 	shards map[string]*memShard
 	silent bool
 	sample inventory.Sample
+	run    string
+	rev    uint64
 }
 
 // memShard is one shard of a Node.
@@ -70,7 +73,7 @@ func NewNode(cfg NodeConfig) *Node {
 	if cfg.Start == nil {
 		cfg.Start = func(context.Context, protocol.DesiredShard) (string, func(), error) { return "127.0.0.1:9", nil, nil }
 	}
-	return &Node{cfg: cfg, news: make(chan struct{}, 1), shards: map[string]*memShard{}}
+	return &Node{cfg: cfg, news: make(chan struct{}, 1), run: rand.Text(), shards: map[string]*memShard{}}
 }
 
 // Run beats and polls until ctx ends, and returns nil then. What runs is
@@ -114,14 +117,21 @@ func (n *Node) Measure(s inventory.Sample) {
 
 // Shards is what the node says of its shards, ordered by id.
 func (n *Node) Shards() []inventory.ShardStatus {
+	list, _ := n.list()
+	return list
+}
+
+// list is the shards with the list's place in the order of lists.
+func (n *Node) list() ([]inventory.ShardStatus, uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.rev++
 	out := []inventory.ShardStatus{}
 	for _, s := range n.shards {
 		out = append(out, s.status)
 	}
 	slices.SortFunc(out, func(a, b inventory.ShardStatus) int { return cmp.Compare(a.ID, b.ID) })
-	return out
+	return out, n.rev
 }
 
 func (n *Node) notify() {
@@ -140,9 +150,10 @@ func (n *Node) beatLoop(ctx context.Context) {
 		n.mu.Unlock()
 		if !silent {
 			// An error is silence, which the control plane knows how to take.
+			list, rev := n.list()
 			_, _ = n.cfg.Control.Beat(ctx, protocol.Beat{
-				Node: string(n.cfg.ID), Seq: seq, At: time.Now(), FactsHash: protocol.Hash(*n.cfg.Facts),
-				Shards: n.Shards(), Sample: &sample,
+				Node: string(n.cfg.ID), Seq: seq, Run: n.run, Rev: rev, At: time.Now(),
+				FactsHash: protocol.Hash(*n.cfg.Facts), Shards: list, Sample: &sample,
 			})
 		}
 		select {
@@ -175,9 +186,10 @@ func (n *Node) syncLoop(ctx context.Context, wg *sync.WaitGroup) {
 var errSilent = errors.New("agenttest: the node is silent")
 
 func (n *Node) poll(ctx context.Context, have protocol.Desired, wg *sync.WaitGroup) (protocol.Desired, error) {
+	list, rev := n.list()
 	d, err := n.cfg.Control.Sync(ctx, protocol.Sync{
-		Node: string(n.cfg.ID), Version: have.Version, Epoch: have.Epoch,
-		Facts: n.cfg.Facts, FactsHash: protocol.Hash(*n.cfg.Facts), Shards: n.Shards(),
+		Node: string(n.cfg.ID), Run: n.run, Rev: rev, Version: have.Version, Epoch: have.Epoch,
+		Facts: n.cfg.Facts, FactsHash: protocol.Hash(*n.cfg.Facts), Shards: list,
 	})
 	if err != nil {
 		return have, err

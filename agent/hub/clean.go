@@ -72,13 +72,18 @@ func mayBe(a, peer netip.Addr) bool {
 }
 
 // clean walks over plain values: texts are cleaned, lists and maps shortened.
+// What v refers to is made anew before it is changed: an agent in this process
+// goes on using its own.
 func clean(v reflect.Value, limit int) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text(v.String(), maxText))
 	case reflect.Pointer:
 		if !v.IsNil() {
-			clean(v.Elem(), limit)
+			own := reflect.New(v.Type().Elem())
+			own.Elem().Set(v.Elem())
+			clean(own.Elem(), limit)
+			v.Set(own)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -87,9 +92,12 @@ func clean(v reflect.Value, limit int) {
 			}
 		}
 	case reflect.Slice:
-		if v.Len() > limit {
-			v.Set(v.Slice(0, limit))
+		if v.IsNil() {
+			return
 		}
+		own := reflect.MakeSlice(v.Type(), min(v.Len(), limit), min(v.Len(), limit))
+		reflect.Copy(own, v)
+		v.Set(own)
 		for i := range v.Len() {
 			clean(v.Index(i), limit)
 		}
@@ -114,11 +122,14 @@ func cleanMap(v reflect.Value, limit int) {
 	v.Set(out)
 }
 
+// sample shortens a measurement; numbers need no cleaning.
 func sample(s *inventory.Sample) *inventory.Sample {
-	if s != nil && len(s.GPUs) > maxList {
-		s.GPUs = s.GPUs[:maxList]
+	if s == nil {
+		return nil
 	}
-	return s
+	own := *s
+	own.GPUs = own.GPUs[:min(len(own.GPUs), maxList)]
+	return &own
 }
 
 // shards cleans what an agent says of its shards, by the address its node is

@@ -31,6 +31,8 @@ func (h *Hub) beat(_ context.Context, node inventory.NodeID, peer netip.Addr, b 
 		return protocol.BeatAnswer{}, err
 	}
 	s := h.session(node)
+	s.reports.Lock()
+	defer s.reports.Unlock()
 	h.mu.Lock()
 	old := s.overtaken(b.Run, b.Rev)
 	want := protocol.WantNothing
@@ -89,6 +91,8 @@ func (h *Hub) sync(ctx context.Context, node inventory.NodeID, peer netip.Addr, 
 }
 
 func (h *Hub) takeReport(s *session, node inventory.NodeID, peer netip.Addr, in protocol.Sync) {
+	s.reports.Lock()
+	defer s.reports.Unlock()
 	h.mu.Lock()
 	rep := inventory.Report{Whole: !s.overtaken(in.Run, in.Rev)}
 	h.mu.Unlock()

@@ -18,6 +18,9 @@ type session struct {
 	cut context.Context
 	end context.CancelFunc
 
+	// reports is held while a report goes to the registry, so that none
+	// overtakes another there. It is taken before the hub's lock.
+	reports sync.Mutex
 	// run and rev are of the newest list of shards that was taken.
 	run string
 	rev uint64

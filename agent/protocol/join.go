@@ -2,7 +2,7 @@ package protocol
 
 // Join asks for a node's first certificate, with a one-time token.
 type Join struct {
-	// Token is the id and secret of a join token, "id.secret".
+	// Token is the whole join token, as it was given to a person.
 	Token string `json:"token"`
 	// Node is the id the machine wants: --name, or the host's name.
 	Node string `json:"node"`
