@@ -32,12 +32,12 @@ func controlSections() []section {
 			{what: "log of an agent begins within / a line is taken within", value: "{adminapi openLog} / {adminapi writeLine}", why: "a reader who is gone holds nothing open"},
 		}},
 		{title: "Places", rows: []row{
-			{what: "clients [listen.client]", value: "`:8080`", holds: `run.go: o.web("client", set.Client, ":8080"`, why: "all addresses: it asks for keys"},
-			{what: "admin API [listen.admin]", value: "`127.0.0.1:7070`", holds: `run.go: o.web("admin", set.Admin, "127.0.0.1:7070"`, why: "this machine only, until somebody opens it"},
-			{what: "agents [listen.agents]", value: "{run.go address}", why: "all addresses: mutual TLS, with the cluster's own certificates"},
+			{what: "clients [listen.client]", value: "{. defaultClient}", why: "all addresses: it asks for keys"},
+			{what: "admin API [listen.admin]", value: "{. defaultAdmin}", why: "this machine only, until somebody opens it"},
+			{what: "agents [listen.agents]", value: "{. defaultAgents}", why: "all addresses: mutual TLS, with the cluster's own certificates"},
 			{what: "data folder [data_dir]", value: "`/var/lib/llmgw` for root, else `llmgw` in `$XDG_STATE_HOME` or `~/.local/state`", holds: `config.go: return "/var/lib/llmgw"`, why: "where systems expect it"},
-			{what: "store [store.dsn]", value: "`llmgw.db` in the data folder", holds: `cmd/llmgw-control/flags.go: filepath.Join(f.DataDir, "llmgw.db")`, why: "nothing has to be set up"},
-			{what: "pepper [secrets.key_file]", value: "`pepper` in the data folder, mode 0600", holds: `cmd/llmgw-control/flags.go: filepath.Join(f.DataDir, "pepper")`, why: "beside the store's file and not in it: a copy of the store alone opens nothing"},
+			{what: "store [store.dsn]", value: "`llmgw.db` in the data folder", holds: `config.go: filepath.Join(f.DataDir, "llmgw.db")`, why: "nothing has to be set up"},
+			{what: "pepper [secrets.key_file]", value: "`pepper` in the data folder, mode 0600", holds: `config.go: filepath.Join(f.DataDir, "pepper")`, why: "beside the store's file and not in it: a copy of the store alone opens nothing"},
 		}},
 	}
 }
