@@ -227,10 +227,6 @@ func TestBrokenWeights(t *testing.T) {
 			return m.Failures >= 1 && m.ReadyReplicas == 0 && strings.Contains(strings.ToLower(m.Reason), strings.ToLower(says)), m
 		})
 	}
-	r, err := p.client().ask(t.Context(), http.MethodPost, "/v1/chat/completions", say("hash", "hello"))
-	if err != nil || r.status != http.StatusServiceUnavailable || !strings.Contains(string(r.body), "hash") || r.header.Get("Retry-After") == "" {
-		t.Errorf("want 503 with the reason and when to come back, got %s (%v)", r, err)
-	}
 	if es := n.engines(); len(es) > 1 {
 		t.Errorf("broken models have engines: %v", es)
 	}
