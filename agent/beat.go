@@ -66,7 +66,7 @@ func (a *Agent) beat(ctx context.Context, seq uint64, samples <-chan inventory.S
 	select {
 	case s := <-samples:
 		b.Sample = &s
-		b.Shards, rev = a.board.all()
+		b.Shards, rev = a.board.measured()
 	default:
 		b.Shards, rev = a.board.news()
 	}

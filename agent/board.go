@@ -62,6 +62,12 @@ func (b *board) news() ([]inventory.ShardStatus, uint64) {
 	return b.list(func(r *row) bool { return r.rev > r.told })
 }
 
+// measured are the news and what was measured, for a beat that carries a
+// sample. What failed long ago, with its long last lines, stays out.
+func (b *board) measured() ([]inventory.ShardStatus, uint64) {
+	return b.list(func(r *row) bool { return r.rev > r.told || r.status.Use != nil })
+}
+
 // all are all of them.
 func (b *board) all() ([]inventory.ShardStatus, uint64) {
 	return b.list(func(*row) bool { return true })

@@ -115,6 +115,7 @@ func (d *download) from(ctx context.Context, url string) error {
 			return failed(protocol.CauseFetch, fmt.Sprintf("%s cannot be fetched from %s: %v, %d times in a row; check the address and the network of this node",
 				path.Base(d.file.name), shown(url), err, idle))
 		}
+		d.fl.stuck(fmt.Sprintf("fetching is tried again: %v", err))
 		var later *retryAfter
 		pause := wait/2 + rand.N(wait)
 		if errors.As(err, &later) {

@@ -40,6 +40,8 @@ type flight struct {
 
 	mu       sync.Mutex
 	progress progress
+	// trouble is why nothing comes at the moment. Empty: something does.
+	trouble string
 }
 
 func newFetcher(cfg Config, client *http.Client) *fetcher {
@@ -50,9 +52,9 @@ func newFetcher(cfg Config, client *http.Client) *fetcher {
 }
 
 // get returns the absolute paths of a set's files, in its order, once all of
-// them are there and right. Told is called with progress, now and then, from
-// the caller's goroutine. An error is a *failure, or ctx's.
-func (f *fetcher) get(ctx context.Context, w wanted, told func(inventory.Fetch)) ([]string, error) {
+// them are there and right. Told is called with progress, and with why nothing
+// comes if so, now and then, from the caller's goroutine. An error is a *failure, or ctx's.
+func (f *fetcher) get(ctx context.Context, w wanted, told func(p inventory.Fetch, trouble string)) ([]string, error) {
 	if len(w.files) == 0 {
 		return nil, nil
 	}
@@ -68,9 +70,7 @@ func (f *fetcher) get(ctx context.Context, w wanted, told func(inventory.Fetch))
 		case <-fl.done:
 			return fl.paths, fl.err
 		case <-tick.C:
-			if p, ok := fl.snapshot(w); ok {
-				told(p)
-			}
+			told(fl.snapshot(w))
 		}
 	}
 }

@@ -36,7 +36,7 @@ func get(t *testing.T, f *fetcher, source string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	paths, err := f.get(t.Context(), w, func(inventory.Fetch) {})
+	paths, err := f.get(t.Context(), w, func(inventory.Fetch, string) {})
 	if err != nil {
 		return "", err
 	}
@@ -350,7 +350,7 @@ func TestFetchOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, err := f.get(t.Context(), w, func(inventory.Fetch) {}); err != nil {
+			if _, err := f.get(t.Context(), w, func(inventory.Fetch, string) {}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -358,7 +358,7 @@ func TestFetchOnce(t *testing.T) {
 	// One of the callers gives up; the others must not notice.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.get(ctx, w, func(inventory.Fetch) {}); !errors.Is(err, context.Canceled) {
+	if _, err := f.get(ctx, w, func(inventory.Fetch, string) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the caller's own end", err)
 	}
 	close(release)
@@ -394,7 +394,7 @@ func TestFetchMirrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := f.get(t.Context(), w, func(inventory.Fetch) {})
+	paths, err := f.get(t.Context(), w, func(inventory.Fetch, string) {})
 	if err != nil || !strings.HasSuffix(paths[0], "/sub/w.gguf") {
 		t.Errorf("got %v, %v", paths, err)
 	}
@@ -424,5 +424,40 @@ func TestFetchPolicy(t *testing.T) {
 	f.http = client
 	if _, err := get(t, f, s.URL+"/w.gguf"); err != nil {
 		t.Errorf("what was allowed is refused: %v", err)
+	}
+}
+
+func TestFetchProgress(t *testing.T) {
+	t.Parallel()
+	f := testFetcher(t)
+	release := make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(release) })
+	s := server(t, func(n int, w http.ResponseWriter, _ *http.Request) bool {
+		switch n {
+		case 1:
+			cutAt(w, 0, 300000)
+		case 2:
+			<-release
+		}
+		return false
+	})
+	f.times.FetchRetry = 50 * time.Millisecond
+	w, err := expand(s.URL + "/w.gguf?token=secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var half, troubled bool
+	_, err = f.get(t.Context(), w, func(p inventory.Fetch, trouble string) {
+		if strings.Contains(p.Source, "secret") {
+			t.Errorf("the query is shown: %s", p.Source)
+		}
+		half = half || p.BytesDone == 300000 && p.BytesTotal == int64(len(weights))
+		troubled = troubled || strings.Contains(trouble, "cut")
+		if half && troubled {
+			letGo()
+		}
+	})
+	if err != nil || !half || !troubled {
+		t.Errorf("half of it seen: %v, the cut seen: %v, %v", half, troubled, err)
 	}
 }

@@ -23,26 +23,29 @@ type mark struct {
 	done int64
 }
 
-// snapshot is the progress as it is reported. ok is false before anything is
-// known.
-func (fl *flight) snapshot(w wanted) (inventory.Fetch, bool) {
+// snapshot is the progress as it is reported.
+func (fl *flight) snapshot(w wanted) (out inventory.Fetch, trouble string) {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	p := &fl.progress
-	if p.done == 0 && p.total == 0 {
-		return inventory.Fetch{}, false
-	}
 	now := time.Now()
 	p.marks = append(p.marks, mark{now, p.done})
 	for len(p.marks) > 2 && now.Sub(p.marks[0].at) > rateWindow {
 		p.marks = p.marks[1:]
 	}
-	out := inventory.Fetch{Source: shown(w.files[0].from[0]), BytesDone: p.done, BytesTotal: max(p.total, w.bytes())}
+	out = inventory.Fetch{Source: shown(w.files[0].from[0]), BytesDone: p.done, BytesTotal: max(p.total, w.bytes())}
 	first := p.marks[0]
 	if span := now.Sub(first.at).Seconds(); span > 0 && p.done > first.done {
 		out.BytesPerSecond = int64(float64(p.done-first.done) / span)
 	}
-	return out, true
+	return out, fl.trouble
+}
+
+// stuck notes why nothing comes; empty when something does again.
+func (fl *flight) stuck(why string) {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	fl.trouble = why
 }
 
 // add counts bytes that came; a negative number takes back what is fetched anew.
@@ -51,6 +54,8 @@ func (fl *flight) add(n int64) {
 	defer fl.mu.Unlock()
 	if fl.progress.done += n; n < 0 {
 		fl.progress.marks = nil
+	} else {
+		fl.trouble = ""
 	}
 }
 

@@ -94,12 +94,12 @@ func (a *Agent) engineNames() string {
 
 // fetch brings weights and adapters, reporting progress.
 func (s *shard) fetch(ctx context.Context, d protocol.DesiredShard, at *protocol.Launch) error {
-	told := func(p inventory.Fetch) {
-		s.say(inventory.ShardFetching, func(st *inventory.ShardStatus) { st.Fetch = &p })
+	told := func(p inventory.Fetch, trouble string) {
+		s.say(inventory.ShardFetching, func(st *inventory.ShardStatus) { st.Fetch, st.Error = &p, trouble })
 	}
 	get := func(w wanted) ([]string, error) {
 		if len(w.files) > 0 && !w.local() {
-			told(inventory.Fetch{Source: shown(w.files[0].from[0]), BytesTotal: w.bytes()})
+			told(inventory.Fetch{Source: shown(w.files[0].from[0]), BytesTotal: w.bytes()}, "")
 		}
 		return s.a.fetcher.get(ctx, w, told)
 	}

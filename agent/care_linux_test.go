@@ -1,0 +1,124 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"llmgw.io/llmgw/agent"
+	"llmgw.io/llmgw/agent/agenttest"
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/inventory"
+)
+
+func TestHungEngine(t *testing.T) {
+	t.Parallel()
+	p := newPlane()
+	cfg := config(t, p)
+	cfg.Times.Probe = 20 * time.Millisecond
+	var hangs atomic.Bool
+	cfg.Engines = []agent.Engine{&agenttest.Engine{ReadyFunc: func(ctx context.Context, _ protocol.Endpoint) error {
+		if hangs.Load() {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	}}}
+	run(t, cfg)
+	s := shardOf("m-1.0", nil)
+	p.order(s)
+	p.wait(t, s.Shard, inventory.ShardReady)
+	hangs.Store(true)
+	if st := p.wait(t, s.Shard, inventory.ShardFailed); st.Cause != string(protocol.CauseHung) {
+		t.Errorf("got %+v", st)
+	}
+}
+
+func TestStopWaitsForRequests(t *testing.T) {
+	t.Parallel()
+	p := newPlane()
+	cfg := config(t, p)
+	var running, asked atomic.Int64
+	running.Store(1)
+	cfg.Engines = []agent.Engine{&agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (int, int, error) {
+		asked.Add(1)
+		return int(running.Load()), 0, nil
+	}}}
+	run(t, cfg)
+	s := shardOf("m-1.0", nil)
+	s.DrainTimeout = time.Hour
+	p.order(s)
+	p.wait(t, s.Shard, inventory.ShardReady)
+	s.Want = protocol.WantStop
+	p.order(s)
+	p.wait(t, s.Shard, inventory.ShardDraining)
+	n := asked.Load()
+	until(t, "asked again and again", func() bool { return asked.Load() > n+10 })
+	if st := p.status(s.Shard); st.State != inventory.ShardDraining || st.Address == "" {
+		t.Errorf("with a request in it: %+v", st)
+	}
+	running.Store(0)
+	p.wait(t, s.Shard, inventory.ShardStopped)
+}
+
+func TestStopDoesNotWaitForTheSilent(t *testing.T) {
+	t.Parallel()
+	p := newPlane()
+	cfg := config(t, p)
+	cfg.Engines = []agent.Engine{&agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (int, int, error) {
+		return 0, 0, errors.New("connection refused")
+	}}}
+	run(t, cfg)
+	s := shardOf("m-1.0", nil)
+	s.DrainTimeout = time.Hour
+	p.order(s)
+	p.wait(t, s.Shard, inventory.ShardReady)
+	p.order()
+	until(t, "forgotten", func() bool { return p.status(s.Shard).ID == "" })
+}
+
+func TestEnginesWithoutRecordAreStopped(t *testing.T) {
+	t.Parallel()
+	p := newPlane()
+	cfg := config(t, p)
+	word := "stray-" + t.TempDir()
+	s := shardOf("m-1.0", map[string]string{"TOY_SAY": word, "TOY_CHILDREN": "1"})
+	p.order(s)
+	stop := run(t, cfg)
+	p.wait(t, s.Shard, inventory.ShardReady)
+	stop()
+	if err := os.WriteFile(filepath.Join(cfg.DataDir, "state.json"), []byte("{half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.order()
+	run(t, cfg)
+	until(t, "nothing left", func() bool { return len(processes(word)) == 0 })
+	if aside, _ := filepath.Glob(filepath.Join(cfg.DataDir, "state.json.unreadable-*")); len(aside) != 1 {
+		t.Errorf("the unreadable state is not kept aside: %v", aside)
+	}
+}
+
+func TestOneAgentAFolder(t *testing.T) {
+	t.Parallel()
+	p := newPlane()
+	cfg := config(t, p)
+	run(t, cfg)
+	until(t, "the first one works", func() bool {
+		_, err := os.Stat(filepath.Join(cfg.DataDir, "state.json"))
+		return err == nil
+	})
+	second, err := agent.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := second.Run(ctx); err == nil || !strings.Contains(err.Error(), "another agent") {
+		t.Errorf("got %v", err)
+	}
+}
