@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,6 +132,8 @@ type world struct {
 	enr  *enrolment
 	hub  *hub.Hub
 	addr string // https://…
+	// leader is where agents are sent. Empty: this one leads.
+	leader atomic.Value
 }
 
 func newWorld(t *testing.T, limits hub.Limits) *world {
@@ -152,6 +155,10 @@ func newWorldOf(t *testing.T, ca *pki.CA, limits hub.Limits) *world {
 	w.hub, err = hub.New(hub.Config{
 		Registry: w.reg, Enrolment: w.enr, CA: ca, Limits: limits,
 		EngineKey: func(replica string) string { return "key-of-" + replica },
+		Leader: func() (string, bool) {
+			addr, _ := w.leader.Load().(string)
+			return addr, addr == ""
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

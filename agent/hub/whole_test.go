@@ -205,3 +205,31 @@ func TestClientRenews(t *testing.T) {
 		t.Errorf("the old key is kept: %v", err)
 	}
 }
+
+// TestClientFollowsTheLeader knows one control plane, which does not lead.
+func TestClientFollowsTheLeader(t *testing.T) {
+	t.Parallel()
+	follower := newWorld(t, hub.Limits{})
+	leader := newWorldWith(t, follower.ca)
+	dir := t.TempDir()
+	leader.join(dir, "n1")
+	if err := leader.hub.Dispatch(t.Context(), 5, nil); err != nil {
+		t.Fatal(err)
+	}
+	follower.leader.Store(leader.addr)
+	c, err := agent.NewClient(agent.ClientConfig{DataDir: dir, Control: []string{follower.addr}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		d, err := c.Sync(t.Context(), protocol.Sync{Node: "n1"})
+		if err != nil || d.Epoch != 5 {
+			t.Errorf("got %+v, %v", d, err)
+		}
+	}
+	follower.reg.mu.Lock()
+	defer follower.reg.mu.Unlock()
+	if len(follower.reg.reports) != 0 {
+		t.Error("a control plane that does not lead took a poll")
+	}
+}
