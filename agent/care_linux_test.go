@@ -122,3 +122,69 @@ func TestOneAgentAFolder(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestBusyEngineIsAdopted has an engine whose queue is so long that a probe
+// never gets through: a new agent must not take it for dead.
+func TestBusyEngineIsAdopted(t *testing.T) {
+	t.Parallel()
+	p := newPlane()
+	cfg := config(t, p)
+	cfg.Times.Probe = 20 * time.Millisecond
+	var busy atomic.Bool
+	cfg.Engines = []agent.Engine{&agenttest.Engine{
+		ReadyFunc: func(ctx context.Context, _ protocol.Endpoint) error {
+			if busy.Load() {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		},
+		UseFunc: func(context.Context, protocol.Endpoint) (int, int, error) {
+			if busy.Load() {
+				return 8, 200, nil
+			}
+			return 0, 0, nil
+		},
+	}}
+	s := shardOf("m-1.0", nil)
+	p.order(s)
+	stop := run(t, cfg)
+	p.wait(t, s.Shard, inventory.ShardReady)
+	stop()
+	busy.Store(true)
+	p.mu.Lock()
+	clear(p.seen)
+	p.mu.Unlock()
+	run(t, cfg)
+	p.clear(t)
+	t.Cleanup(func() { busy.Store(false) })
+	if st := p.wait(t, s.Shard, inventory.ShardReady); !st.Adopted || st.Starts != 1 {
+		t.Errorf("got %+v", st)
+	}
+}
+
+// TestEnginesEndWithTheAgent is for an agent that is told to take its engines
+// along: the next one starts them again.
+func TestEnginesEndWithTheAgent(t *testing.T) {
+	t.Parallel()
+	p := newPlane()
+	cfg := config(t, p)
+	word := "along-" + t.TempDir()
+	s := shardOf("m-1.0", map[string]string{"TOY_SAY": word, "TOY_CHILDREN": "2"})
+	p.order(s)
+	cfg.StopEngines = true
+	stop := run(t, cfg)
+	p.wait(t, s.Shard, inventory.ShardReady)
+	stop()
+	if left := processes(word); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	p.mu.Lock()
+	clear(p.seen)
+	p.mu.Unlock()
+	run(t, cfg)
+	p.clear(t)
+	if st := p.wait(t, s.Shard, inventory.ShardReady); st.Adopted {
+		t.Errorf("got %+v", st)
+	}
+}

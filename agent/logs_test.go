@@ -133,6 +133,13 @@ func TestPulse(t *testing.T) {
 		t.Error("never hung without a count of tokens")
 	}
 	p = newPulse(30 * time.Second)
+	p.busy = true
+	for i := range 3 * hungProbes {
+		if p.probed(bad, start) {
+			t.Errorf("a busy engine without a count hangs after %d failed probes", i+1)
+		}
+	}
+	p = newPulse(30 * time.Second)
 	p.generated(5, start)
 	p.probed(bad, start.Add(30*time.Second))
 	p.generated(6, start.Add(40*time.Second))

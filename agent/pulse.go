@@ -17,6 +17,8 @@ type pulse struct {
 	counted bool
 	tokens  int64
 	moved   time.Time
+	// busy says that the engine last answered that it works on requests.
+	busy bool
 }
 
 func newPulse(limit time.Duration) *pulse { return &pulse{limit: limit} }
@@ -39,6 +41,12 @@ func (p *pulse) probed(err error, now time.Time) bool {
 	p.failed++
 	if p.counted {
 		return p.failed > 1 && now.Sub(p.moved) >= p.limit
+	}
+	if p.busy {
+		// It answers, and the probe may wait behind the requests of others. To
+		// stop an engine for being in demand is worse than to keep a hung one.
+		p.failed = 0
+		return false
 	}
 	return p.failed >= hungProbes
 }

@@ -86,6 +86,9 @@ func (s *shard) untilReady(ctx context.Context, engine Engine, e entry) error {
 		if err == nil {
 			return s.becomeReady(e)
 		}
+		if s.servesAlready(ctx, engine, e, err) {
+			return s.becomeReady(e)
+		}
 		if errors.Is(err, protocol.ErrForeign) {
 			s.a.bad.add(e.Port)
 			return s.end(failed(protocol.CauseForeign, fmt.Sprintf("another program answers on port %d, where the engine should; the next start takes another port", e.Port)))
@@ -100,6 +103,16 @@ func (s *shard) untilReady(ctx context.Context, engine Engine, e entry) error {
 		case <-ask.C:
 		}
 	}
+}
+
+// servesAlready reports whether an adopted engine that was ready is only too busy
+// for the probe. It is looked after from then on like any other.
+func (s *shard) servesAlready(ctx context.Context, engine Engine, e entry, err error) bool {
+	if !s.proc.adopted || !e.WasReady || errors.Is(err, protocol.ErrForeign) || e.Shard.Rank > 0 {
+		return false
+	}
+	running, _, err := s.use(ctx, engine, e)
+	return err == nil && running > 0
 }
 
 // ready asks once. Shards that follow a leader listen nowhere: for them to run
@@ -186,6 +199,7 @@ func (s *shard) measure(ctx context.Context, engine Engine, e entry, m *meter, p
 	if r, w, err := engine.Use(ctx, endpoint(e)); err == nil {
 		use.Running, use.Waiting = r, w
 	}
+	p.busy = use.Running > 0
 	if c, ok := engine.(Progress); ok {
 		if n, err := c.Generated(ctx, endpoint(e)); err == nil {
 			p.generated(n, time.Now())

@@ -30,11 +30,18 @@ func (h *Hub) known(serve func(http.ResponseWriter, *http.Request, caller)) http
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		rc := http.NewResponseController(w)
+		over := make(chan struct{})
 		stop := context.AfterFunc(s.cut, func() {
+			defer close(over)
 			cancel()
 			_ = rc.SetReadDeadline(time.Now()) // a body that is being read ends too
 		})
-		defer stop()
+		// The writer must not be touched once this has returned.
+		defer func() {
+			if !stop() {
+				<-over
+			}
+		}()
 		serve(w, r.WithContext(ctx), c)
 	}
 }
