@@ -91,7 +91,7 @@ func (a AgentChild) join(ctx context.Context, c *ControlPlane, control string) e
 	if _, err := os.Stat(filepath.Join(a.Dir, "identity.json")); err == nil {
 		return nil
 	}
-	token, err := c.JoinToken(ctx, inventory.Author{Principal: "system:dev", Action: "tokens.join", Reason: "the agent beside this control plane"})
+	token, err := c.JoinToken(ctx, inventory.Author{Principal: "system:dev", Action: "tokens.join.create", Reason: "the agent beside this control plane"})
 	if err != nil {
 		return err
 	}

@@ -8,24 +8,35 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"time"
 
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/storage"
 )
 
-// LoadPepper reads the pepper from a file, or makes it when there is none. A
-// file that others may read is refused: whoever has it can check guesses of
-// keys.
+// LoadPepper reads the pepper from a file, or makes it when there is none; of
+// any number of processes that start at once, all get the one that was kept. A
+// file that others may read is refused: whoever has it can check guesses of keys.
 func LoadPepper(path string) (storage.Pepper, error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		p := storage.NewPepper()
-		if err := writeSecret(path, base64.StdEncoding.EncodeToString(p)); err != nil {
-			return nil, fmt.Errorf("keep the pepper: %w", err)
-		}
-		return p, nil
+	p, err := readPepper(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return p, err
 	}
+	p = storage.NewPepper()
+	err = placeSecret(path, base64.StdEncoding.EncodeToString(p), os.Link)
+	if errors.Is(err, fs.ErrExist) {
+		return readPepper(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep the pepper: %w", err)
+	}
+	return p, nil
+}
+
+func readPepper(path string) (storage.Pepper, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the pepper: %w", err)
 	}
@@ -47,17 +58,11 @@ func LoadPepper(path string) (storage.Pepper, error) {
 // 0600, where ctl finds it. A file that holds a token which still works is left
 // alone.
 func EnsureAdminToken(ctx context.Context, store storage.AdminTokens, pepper storage.Pepper, path string) error {
-	if b, err := os.ReadFile(path); err == nil {
-		secret := strings.TrimSpace(string(b))
-		if id, ok := storage.AdminTokenID(secret); ok {
-			t, err := store.AdminToken(ctx, id)
-			if err == nil && t.RevokedAt.IsZero() && pepper.Matches(secret, t.Hash) {
-				return nil
-			}
-		}
+	if works, err := tokenWorks(ctx, store, pepper, path); works || err != nil {
+		return err
 	}
 	id, secret := storage.NewAdminSecret()
-	by := inventory.Author{Principal: "system:start", Action: "tokens.create", Reason: "the owner's first token"}
+	by := inventory.Author{Principal: "system:start", Action: "tokens.admin.create", Reason: "the owner's first token"}
 	t := storage.AdminToken{ID: id, Name: "local-owner", Role: storage.RoleOwner, Hash: pepper.Hash(secret), CreatedBy: by.Principal}
 	if err := store.CreateAdminToken(ctx, t, by); err != nil {
 		return fmt.Errorf("make the owner's token: %w", err)
@@ -68,19 +73,65 @@ func EnsureAdminToken(ctx context.Context, store storage.AdminTokens, pepper sto
 	return nil
 }
 
+// tokenWorks reports whether a file holds an admin token that works. That nobody
+// could say is an error, and no reason to make another one.
+func tokenWorks(ctx context.Context, store storage.AdminTokens, pepper storage.Pepper, path string) (bool, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the owner's token: %w", err)
+	}
+	secret := strings.TrimSpace(string(b))
+	id, ok := storage.AdminTokenID(secret)
+	if !ok {
+		return false, nil
+	}
+	t, err := store.AdminToken(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look the owner's token up: %w", err)
+	}
+	return t.Active(time.Now()) && pepper.Matches(secret, t.Hash), nil
+}
+
 // writeSecret writes a file of mode 0600, whole or not at all.
-func writeSecret(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+func writeSecret(path, text string) error { return placeSecret(path, text, os.Rename) }
+
+// placeSecret writes a file of mode 0600 beside the place where it belongs, and
+// puts it there. Folder and file are on the disk when it returns: what is hashed
+// under a pepper outlives a loss of power, so the pepper must too.
+func placeSecret(path, text string, place func(from, to string) error) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".secret-*") // mode 0600
+	tmp, err := os.CreateTemp(dir, ".secret-*") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // harmless after the rename
+	defer func() { _ = os.Remove(tmp.Name()) }() // harmless after a rename
 	_, werr := tmp.WriteString(text)
 	if err := errors.Join(werr, tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), path)
+	if err := place(tmp.Name(), path); err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// syncFolder keeps a name in a folder. Windows knows no such thing.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
