@@ -74,19 +74,15 @@ func (r *RequestRouter) Reload(f File) (changes []string, err error) {
 // ListenAndServe listens for clients and runs until ctx ends; ready is told the
 // address once it listens.
 func (r *RequestRouter) ListenAndServe(ctx context.Context, ready func(Addresses)) error {
-	var o opener
-	a := Addresses{Client: o.web("client", r.cfg.Settings.Listen.Client, defaultClient, r.router)}
-	if pp := r.cfg.Settings.Debug.PProf; pp != "" {
-		o.web("debug", Listener{Address: pp}, "", profiles())
-	}
-	if err := errors.Join(o.errs...); err != nil {
-		return errors.Join(err, closeAll(o.servers))
-	}
-	for i := range o.servers {
-		o.servers[i].logger = r.cfg.Logger
+	o := opener{logger: r.cfg.Logger}
+	a := Addresses{Client: o.web(server{name: "client", handler: r.router, grace: clientGrace}, r.cfg.Settings.Listen.Client, defaultClient)}
+	o.profiles(r.cfg.Settings.Debug.PProf)
+	servers, err := o.opened()
+	if err != nil {
+		return err
 	}
 	if ready != nil {
 		ready(a)
 	}
-	return serveThenStop(ctx, o.servers, r.Run)
+	return serveThenStop(ctx, servers, r.Run)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -44,7 +45,7 @@ func (c *ControlPlane) Run(ctx context.Context) error {
 // ends. Requests that run then may finish; ready, when it is not nil, is told
 // the addresses once all of them listen.
 func (c *ControlPlane) ListenAndServe(ctx context.Context, ready func(Addresses)) error {
-	servers, addresses, err := c.listeners(ctx)
+	servers, addresses, err := c.listeners()
 	if err != nil {
 		return err
 	}
@@ -60,50 +61,57 @@ func (c *ControlPlane) ListenAndServe(ctx context.Context, ready func(Addresses)
 }
 
 // listeners opens every listener, or none.
-func (c *ControlPlane) listeners(ctx context.Context) ([]server, Addresses, error) {
+func (c *ControlPlane) listeners() ([]server, Addresses, error) {
 	set := c.cfg.Settings.Listen
-	var o opener
-	client := o.web("client", set.Client, defaultClient, c.OpenAI())
-	admin := o.web("admin", set.Admin, defaultAdmin, c.Admin())
-	agents := o.agents(c, set.Agents)
-	if pp := c.cfg.Settings.Debug.PProf; pp != "" {
-		o.web("debug", Listener{Address: pp}, "", profiles())
+	o := opener{logger: c.logger}
+	a := Addresses{
+		Client: o.web(server{name: "client", handler: c.OpenAI(), grace: clientGrace}, set.Client, defaultClient),
+		Admin:  o.web(server{name: "admin", handler: c.Admin(), grace: adminGrace}, set.Admin, defaultAdmin),
+		Agents: o.agents(c, set.Agents),
 	}
-	if err := errors.Join(o.errs...); err != nil {
-		return nil, Addresses{}, errors.Join(err, closeAll(o.servers))
-	}
-	for i := range o.servers {
-		o.servers[i].logger = c.logger
-		if o.servers[i].name != "client" { // polls and followed logs end at once
-			o.servers[i].base = ctx
-		}
-	}
-	return o.servers, Addresses{Client: client, Admin: admin, Agents: agents}, nil
+	o.profiles(c.cfg.Settings.Debug.PProf)
+	servers, err := o.opened()
+	return servers, a, err
 }
 
 // opener opens listeners and collects what goes wrong.
 type opener struct {
+	logger  *slog.Logger
 	servers []server
 	errs    []error
 }
 
+// opened answers every listener, or none and why.
+func (o *opener) opened() ([]server, error) {
+	if err := errors.Join(o.errs...); err != nil {
+		return nil, errors.Join(err, closeAll(o.servers))
+	}
+	return o.servers, nil
+}
+
 // web opens a listener for people or clients and answers its URL.
-func (o *opener) web(name string, l Listener, address string, h http.Handler) string {
+func (o *opener) web(s server, l Listener, address string) string {
 	if l.Address != "" {
 		address = l.Address
 	}
-	s := server{name: name, handler: h}
 	scheme := "http"
 	if l.TLS != nil {
-		files := certificateFiles{cert: l.TLS.Cert, key: l.TLS.Key}
+		files := certificateFiles{cert: l.TLS.Cert, key: l.TLS.Key, logger: o.logger}
 		conf, err := files.config()
 		if err != nil {
-			o.errs = append(o.errs, fmt.Errorf("listen.%s.tls: %w", name, err))
+			o.errs = append(o.errs, fmt.Errorf("listen.%s.tls: %w", s.name, err))
 			return ""
 		}
 		s.tls, scheme = conf, "https"
 	}
 	return o.open(s, address, scheme)
+}
+
+// profiles opens the listener for profiles, when there is to be one.
+func (o *opener) profiles(address string) {
+	if address != "" {
+		o.web(server{name: "debug", handler: profiles()}, Listener{Address: address}, "")
+	}
 }
 
 // agents opens the agents' listener, over the cluster's own certificates.
@@ -117,7 +125,7 @@ func (o *opener) agents(c *ControlPlane, l Listener) string {
 	if address == "" {
 		address = defaultAgents
 	}
-	return o.open(server{name: "agents", handler: c.hub.Handler(), tls: conf}, address, "https")
+	return o.open(server{name: "agents", handler: c.hub.Handler(), tls: conf, grace: agentsGrace}, address, "https")
 }
 
 func (o *opener) open(s server, address, scheme string) string {
@@ -126,7 +134,7 @@ func (o *opener) open(s server, address, scheme string) string {
 		o.errs = append(o.errs, err)
 		return ""
 	}
-	s.listener = ln
+	s.listener, s.logger = ln, o.logger
 	o.servers = append(o.servers, s)
 	return scheme + "://" + local(ln.Addr())
 }
@@ -198,32 +206,25 @@ func serveThenStop(ctx context.Context, servers []server, parts func(context.Con
 }
 
 // together runs parts until ctx ends; the first that fails ends the others. The
-// end of ctx itself is no failure.
+// end of ctx itself is no failure, but what a part says of its own end is kept.
 func together(ctx context.Context, parts ...func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(parts))
 	var wg sync.WaitGroup
-	for _, part := range parts {
+	for i, part := range parts {
 		wg.Go(func() {
-			if err := part(ctx); err != nil && !errors.Is(err, context.Canceled) {
-				cancel(partError{err})
+			err := part(ctx)
+			if err == nil || (ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Canceled))) {
+				return
 			}
+			errs[i] = err
+			cancel()
 		})
 	}
 	wg.Wait()
-	var failed partError
-	if errors.As(context.Cause(ctx), &failed) {
-		return failed.error
-	}
-	return nil
+	return errors.Join(errs...)
 }
-
-// partError marks the failure of a part, apart from a cause that came from
-// outside.
-type partError struct{ error }
-
-// Unwrap is the failure itself.
-func (e partError) Unwrap() error { return e.error }
 
 // joinTokenLife is how long a permission to join lasts.
 const joinTokenLife = time.Hour

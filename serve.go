@@ -18,8 +18,17 @@ const (
 	headerTimeout = 10 * time.Second
 	headerBytes   = 32 << 10
 	idleTimeout   = 120 * time.Second
-	// grace is how long requests that run may go on after the end was ordered.
-	grace = 30 * time.Second
+)
+
+// How long requests that run may go on after the end was ordered: answers of
+// models are long, those to people are short unless they follow a log, and
+// agents ask again by themselves.
+const (
+	clientGrace = 30 * time.Second
+	adminGrace  = 3 * time.Second
+	agentsGrace = 0
+	// lastWords is how long those that were cut off have to say so.
+	lastWords = 5 * time.Second
 )
 
 // server is one listener with its handler.
@@ -28,23 +37,24 @@ type server struct {
 	listener net.Listener
 	handler  http.Handler
 	tls      *tls.Config // nil: plain HTTP
-	// base ends running requests with it. Nil: they may finish.
-	base   context.Context //nolint:containedctx // it is the server's own, for the time of run
+	// grace is how long running requests may go on after the end was ordered.
+	// Zero: they are cut off at once.
+	grace  time.Duration
 	logger *slog.Logger
 }
 
 // run serves until ctx ends, then lets running requests finish for a while.
 func (s server) run(ctx context.Context) error {
+	base, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	srv := &http.Server{
 		Handler:           s.handler,
 		TLSConfig:         s.tls,
 		ReadHeaderTimeout: headerTimeout,
 		MaxHeaderBytes:    headerBytes,
 		IdleTimeout:       idleTimeout,
+		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
-	}
-	if s.base != nil {
-		srv.BaseContext = func(net.Listener) context.Context { return s.base }
 	}
 	s.logger.Info("listening", "listener", s.name, "address", s.listener.Addr().String(), "tls", s.tls != nil)
 	done := make(chan error, 1)
@@ -60,7 +70,8 @@ func (s server) run(ctx context.Context) error {
 		return fmt.Errorf("serve %s: %w", s.name, err)
 	case <-ctx.Done():
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer time.AfterFunc(s.grace, cut).Stop()
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace+lastWords)
 	defer cancel()
 	if err := srv.Shutdown(end); err != nil {
 		s.logger.Warn("requests were cut off at the end", "listener", s.name, "err", err)
@@ -87,14 +98,18 @@ func listen(name, address string) (net.Listener, error) {
 }
 
 // certificateFiles serves a certificate from files and reads them again when
-// they change, so that a renewal needs no restart.
+// either changes, so that a renewal needs no restart.
 type certificateFiles struct {
 	cert, key string
+	logger    *slog.Logger
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	read    time.Time // of the newer file
-	looked  time.Time
+	// read are the times of both files when current was read.
+	read   [2]int64
+	looked time.Time
+	// told is the last complaint, so that each is logged once.
+	told string
 }
 
 // config is a server's TLS configuration over the files; they are read at once,
@@ -115,32 +130,41 @@ func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return c.current, nil
 	}
 	c.looked = time.Now()
-	newest := time.Time{}
-	for _, path := range []string{c.cert, c.key} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return c.orOld(err)
+	if err := c.refresh(); err != nil {
+		err = fmt.Errorf("read the certificate %s and its key %s: %w", c.cert, c.key, err)
+		if c.current == nil {
+			return nil, err
 		}
-		if info.ModTime().After(newest) {
-			newest = info.ModTime()
+		// The old one serves on while its files are being replaced.
+		if c.told != err.Error() {
+			c.logger.Warn("a new certificate cannot be used; the old one stays in force", "err", err)
 		}
+		c.told = err.Error()
 	}
-	if c.current != nil && newest.Equal(c.read) {
-		return c.current, nil
-	}
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
-	if err != nil {
-		return c.orOld(err)
-	}
-	c.current, c.read = &pair, newest
 	return c.current, nil
 }
 
-// orOld keeps serving the certificate that is there while its files are being
-// replaced.
-func (c *certificateFiles) orOld(err error) (*tls.Certificate, error) {
-	if c.current != nil {
-		return c.current, nil
+// refresh reads both files when either has another time than at the last
+// reading.
+func (c *certificateFiles) refresh() error {
+	var times [2]int64
+	for i, path := range []string{c.cert, c.key} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		times[i] = info.ModTime().UnixNano()
 	}
-	return nil, fmt.Errorf("read the certificate %s and its key %s: %w", c.cert, c.key, err)
+	if c.current != nil && times == c.read {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if err != nil {
+		return err
+	}
+	if c.current != nil {
+		c.logger.Info("a new certificate is in force", "file", c.cert)
+	}
+	c.current, c.read, c.told = &pair, times, ""
+	return nil
 }
