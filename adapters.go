@@ -71,10 +71,26 @@ func (n *nodes) Logs(ctx context.Context, node, shard string, tail int, follow b
 	return r, err
 }
 
-// keys are the store's, with the router told of what is revoked.
+// keys are the store's and those that the configuration file declares, with the
+// router told of changes.
 type keys struct {
 	storage.Store
-	router *router.Router
+	declared []storage.Key
+	router   *router.Router
+}
+
+// ListKeys lists both; of two with one id the declared one is in force.
+func (k *keys) ListKeys(ctx context.Context) ([]storage.Key, error) {
+	kept, err := k.Store.ListKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept = slices.DeleteFunc(kept, func(key storage.Key) bool { return k.isDeclared(key.ID) })
+	return append(kept, k.declared...), nil
+}
+
+func (k *keys) isDeclared(id string) bool {
+	return slices.ContainsFunc(k.declared, func(d storage.Key) bool { return d.ID == id })
 }
 
 // CreateKey lets a key that was tried before it was made work at once.
@@ -84,8 +100,11 @@ func (k *keys) CreateKey(ctx context.Context, key storage.Key, by inventory.Auth
 	return err
 }
 
-// RevokeKey is in force here at once.
+// RevokeKey is in force here at once. A declared key is the file's.
 func (k *keys) RevokeKey(ctx context.Context, id string, by inventory.Author) error {
+	if k.isDeclared(id) {
+		return fmt.Errorf("%w: take key %q out there and start the control plane again", adminapi.ErrDeclared, id)
+	}
 	err := k.Store.RevokeKey(ctx, id, by)
 	k.router.ForgetKey(id)
 	return err

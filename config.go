@@ -63,9 +63,28 @@ type Listener struct {
 	TLS *TLSFile `json:"tls,omitempty"`
 	// TrustedProxies are networks whose X-Forwarded-For is believed. Empty: none.
 	TrustedProxies []netip.Prefix `json:"trusted_proxies,omitempty"`
-	// Names are host names and addresses that agents reach this process by, put
-	// into its certificate and told to nodes that join. Agents' listener only.
+	// Names are host names and addresses that this listener is reached by. The
+	// agents' are put into its certificate and told to nodes that join; the admin
+	// API answers to its own beside localhost and addresses. The clients' listener
+	// has none: it answers to any.
 	Names []string `json:"names,omitempty"`
+}
+
+// reachedAt are the addresses that names stand for. Nil: there are none, or the
+// port is not known before it is opened.
+func (l *Listener) reachedAt(address string) []string {
+	if l.Address != "" {
+		address = l.Address
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil || port == "0" {
+		return nil
+	}
+	var out []string
+	for _, name := range l.Names {
+		out = append(out, "https://"+net.JoinHostPort(name, port))
+	}
+	return out
 }
 
 // TLSFile names a certificate and its key; both are read again when they change.
@@ -121,10 +140,9 @@ type Limits struct {
 	Body int64 `json:"body,omitempty"`
 	// Queue is how many requests may wait for one model. Default 1000.
 	Queue int `json:"queue,omitempty"`
-	// QueueWait and ColdWait are how long a request waits for a free replica, and
-	// for one that is being started. Default 60 seconds and 10 minutes.
-	QueueWait catalog.Duration `json:"queue_wait,omitempty"`
-	ColdWait  catalog.Duration `json:"cold_wait,omitempty"`
+	// ColdWait is how long a request waits for a replica that is being started.
+	// Default 10 minutes.
+	ColdWait catalog.Duration `json:"cold_wait,omitempty"`
 	// Retries is how often another replica is tried. Default 2; -1: never.
 	Retries int `json:"retries,omitempty"`
 	// Connect, FirstToken, Idle and Total bound one attempt. Default 2 seconds,
@@ -185,8 +203,8 @@ func (f *File) Check() error {
 		if l.TLS != nil && (l.TLS.Cert == "" || l.TLS.Key == "") {
 			add("listen.%s.tls: name both cert and key", name)
 		}
-		if len(l.Names) > 0 && name != "agents" {
-			add("listen.%s.names: only the agents' listener has names", name)
+		if len(l.Names) > 0 && name == "client" {
+			add("listen.client.names: clients may come in by any name; leave it out")
 		}
 	}
 	if f.Listen.Agents.TLS != nil {
@@ -226,7 +244,6 @@ func (l *Limits) check() []error {
 	}{
 		{"body", l.Body},
 		{"queue", int64(l.Queue)},
-		{"queue_wait", int64(l.QueueWait)},
 		{"cold_wait", int64(l.ColdWait)},
 		{"retries", int64(l.Retries) + 1},
 		{"connect", int64(l.Connect)},

@@ -14,7 +14,7 @@ func TestParseFile(t *testing.T) {
 cluster: {name: lab}
 listen:
   client: {address: ":9000", trusted_proxies: [10.0.0.0/8]}
-limits: {queue_wait: 30s, cold_wait: 600000000000}
+limits: {idle: 30s, cold_wait: 600000000000}
 models:
   - name: org/tiny
     source: file:///srv/tiny.gguf
@@ -31,7 +31,7 @@ models:
 	if m.Name != "org/tiny" || !m.OnDemand() || m.IdleAfter() != 10*time.Minute || m.Profiles[0].MemoryGB != 2 {
 		t.Errorf("the model reads as %+v", m)
 	}
-	if time.Duration(f.Limits.QueueWait) != 30*time.Second || f.Limits.ColdWait != catalog.Duration(10*time.Minute) {
+	if time.Duration(f.Limits.Idle) != 30*time.Second || f.Limits.ColdWait != catalog.Duration(10*time.Minute) {
 		t.Errorf("limits read as %+v", f.Limits)
 	}
 	if f.Listen.Client.TrustedProxies[0].String() != "10.0.0.0/8" {
@@ -59,6 +59,7 @@ func TestParseFileRefuses(t *testing.T) {
 		"TLS of agents":             {"listen: {agents: {tls: {cert: a, key: b}}}", "listen.agents.tls"},
 		"half a certificate":        {"listen: {admin: {tls: {cert: a}}}", "listen.admin.tls"},
 		"a level":                   {"log: {level: loud}", "log.level"},
+		"names of the client":       {"listen: {client: {names: [a.example]}}", "listen.client.names"},
 		"pprof for all":             {"debug: {pprof: \":6060\"}", "debug.pprof"},
 		"a limit below zero":        {"limits: {queue: -1}", "limits.queue"},
 		"lost before unreachable":   {"limits: {node_unreachable: 60s, node_lost: 10s}", "limits.node_lost"},

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -75,6 +76,7 @@ type ControlPlane struct {
 	admin    *adminapi.API
 	ca       *pki.CA
 	fleet    *backends
+	leading  atomic.Bool
 }
 
 // The map of the wiring: which default stands behind which seam.
@@ -191,15 +193,23 @@ func (c *ControlPlane) wireHub(ctx context.Context) error {
 		return fmt.Errorf("the store belongs to cluster %q, the configuration names %q; set cluster.name to the former", name, c.cfg.Settings.Cluster.Name)
 	}
 	c.hub, err = hub.New(hub.Config{
-		Registry: c.registry, Enrolment: enrolment{c.cfg.Store}, CA: c.ca, EngineKey: c.cfg.Pepper.EngineKey, Logger: c.logger,
+		Registry: c.registry, Enrolment: enrolment{c.cfg.Store}, CA: c.ca, EngineKey: c.cfg.Pepper.EngineKey,
+		Control: c.cfg.Settings.Listen.Agents.reachedAt(defaultAgents), Logger: c.logger,
 	})
 	return err
 }
 
 func (c *ControlPlane) wireLoop(context.Context) (err error) {
+	events, led := c.cfg.Events, c.cfg.Events.Led
+	events.Led = func(epoch int64, leading bool) {
+		c.leading.Store(leading)
+		if led != nil {
+			led(epoch, leading)
+		}
+	}
 	c.loop, err = control.New(control.Config{
 		Catalog: c.catalog, Fleet: c.registry, Dispatcher: c.hub, Assignments: c.cfg.Store, Traffic: &traffic{c},
-		Events: c.cfg.Events, Placer: c.cfg.Placer, Holder: c.cfg.Holder, Logger: c.logger,
+		Events: events, Placer: c.cfg.Placer, Holder: c.cfg.Holder, Logger: c.logger,
 	})
 	return err
 }
@@ -239,7 +249,7 @@ func (c *ControlPlane) wireAdmin(context.Context) (err error) {
 	n := &nodes{Registry: c.registry, hub: c.hub}
 	c.admin, err = adminapi.New(adminapi.Config{
 		Auth: authenticator, Models: c.catalog, Cluster: c.loop, Operator: c.loop, Nodes: n, NodeCalls: n,
-		Usage: c.cfg.Store, Keys: &keys{c.cfg.Store, c.router}, Audit: c.cfg.Store, AdminTokens: c.cfg.Store,
+		Usage: c.cfg.Store, Keys: &keys{c.cfg.Store, c.cfg.Settings.declaredKeys(), c.router}, Audit: c.cfg.Store, AdminTokens: c.cfg.Store,
 		JoinTokens: c.cfg.Store, NewJoinToken: c.newJoinToken, Pepper: c.cfg.Pepper, EngineKey: c.cfg.Pepper.EngineKey,
 		Statics: statics{c.router, c.catalog}, Store: c.cfg.Store, Leader: c.leader, Hosts: c.cfg.Settings.Listen.Admin.Names,
 		Version: c.cfg.Version, Started: c.started, Logger: c.logger,
@@ -288,9 +298,9 @@ func (c *ControlPlane) ready() error {
 	return nil
 }
 
-// leader names who leads, as far as this process knows.
+// leader names who leads, as far as this process knows: it knows of itself.
 func (c *ControlPlane) leader() string {
-	if c.loop.View().Epoch == 0 {
+	if !c.leading.Load() {
 		return ""
 	}
 	return c.cfg.Holder

@@ -22,6 +22,9 @@ var (
 	ErrUnsupported = errors.New("adminapi: the agent lacks the feature")
 	// ErrAgentFailed says that an agent refused or failed.
 	ErrAgentFailed = errors.New("adminapi: the agent failed")
+	// ErrDeclared says that the configuration file declares the thing, so that it
+	// is read-only here.
+	ErrDeclared = errors.New("adminapi: it is declared in the configuration file")
 )
 
 // code is a word of the closed list that clients can rely on.
@@ -103,6 +106,7 @@ func outcomes() []outcome {
 		{is: storage.ErrExists, status: http.StatusConflict, code: codeExists},
 		{is: storage.ErrUsed, status: http.StatusConflict, code: codeConflict},
 		{is: storage.ErrExpired, status: http.StatusConflict, code: codeConflict},
+		{is: ErrDeclared, status: http.StatusConflict, code: codeReadOnly},
 		{is: ErrUnsupported, status: http.StatusConflict, code: codeUnsupported},
 		{is: ErrAgentFailed, status: http.StatusBadGateway, code: codeAgentFailed},
 		{

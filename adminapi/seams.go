@@ -81,7 +81,8 @@ type Requests interface {
 }
 
 // Keys keeps client keys. Methods may block; slices belong to the caller.
-// Revoking an unknown key answers storage.ErrNotFound.
+// Revoking an unknown key answers an error that matches storage.ErrNotFound, and
+// one that the configuration file declares one that matches ErrDeclared.
 type Keys interface {
 	CreateKey(ctx context.Context, k storage.Key, by inventory.Author) error
 	ListKeys(ctx context.Context) ([]storage.Key, error)
