@@ -21,7 +21,7 @@ func requestSections() []section {
 			{what: "end of a stream after its end mark", value: "{router afterDone}", why: "the client has all there is"},
 			{what: "largest Retry-After passed on", value: "{router maxRetryAfter}", why: "clients believe it"},
 			{what: "probe of a static endpoint: limit / pause", value: "{router probeLimit} / {router probeLeast}, and as much again by chance", why: "others pay for what it costs"},
-			{what: "end of the process: running requests get", value: "{serve.go grace}", why: "most streams end within"},
+			{what: "end of the process: running requests of clients / of people get", value: "{serve.go clientGrace} / {serve.go adminGrace}", why: "most streams end within; agents ask again by themselves"},
 		}},
 		{title: "Keys", rows: []row{
 			{what: "a client key from the store is believed for (`KeyTTL`)", value: "{router KeyTTL}; a change made in the same process is in force at once", why: "a look-up for each request is too dear"},
