@@ -149,7 +149,7 @@ func (a *Agent) open() error {
 		return err
 	}
 	if warning != "" {
-		a.cfg.Logger.Error(warning)
+		a.cfg.Logger.Error("the agent has lost its memory", "err", warning)
 	}
 	a.ledger = l
 	a.cgroup = findCgroup(a.cfg.CgroupParent)

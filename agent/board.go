@@ -106,16 +106,6 @@ func (b *board) told(id string) bool {
 	return r != nil && r.told == r.rev
 }
 
-// status is the shard's present status; zero when there is none.
-func (b *board) status(id string) inventory.ShardStatus {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if r := b.rows[id]; r != nil {
-		return r.status
-	}
-	return inventory.ShardStatus{}
-}
-
 // notify wakes whoever waits on a channel with room for one.
 func notify(c chan struct{}) {
 	select {

@@ -32,7 +32,7 @@ func findCgroup(setting string) string {
 	if err := os.Mkdir(try, 0o755); err != nil && !os.IsExist(err) {
 		return ""
 	}
-	defer os.Remove(try)
+	defer func() { _ = os.Remove(try) }()
 	if _, err := os.Stat(filepath.Join(try, "cgroup.kill")); err != nil {
 		return ""
 	}

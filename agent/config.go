@@ -120,12 +120,21 @@ func (t Times) withDefaults() Times {
 		at  *time.Duration
 		def time.Duration
 	}{
-		{&t.Beat, protocol.BeatEvery}, {&t.Sample, protocol.SampleEvery}, {&t.Facts, protocol.FactsEvery},
-		{&t.Request, 10 * time.Second}, {&t.Away, 15 * time.Second},
-		{&t.Retry, 5 * time.Second}, {&t.RetryMax, 5 * time.Minute},
-		{&t.Ready, 500 * time.Millisecond}, {&t.Probe, 30 * time.Second}, {&t.Use, 5 * time.Second},
-		{&t.TermAgain, 3 * time.Second}, {&t.Kill, 10 * time.Second},
-		{&t.Stall, 30 * time.Second}, {&t.FetchRetry, time.Second}, {&t.DiskRetry, 30 * time.Second},
+		{&t.Beat, protocol.BeatEvery},
+		{&t.Sample, protocol.SampleEvery},
+		{&t.Facts, protocol.FactsEvery},
+		{&t.Request, 10 * time.Second},
+		{&t.Away, 15 * time.Second},
+		{&t.Retry, 5 * time.Second},
+		{&t.RetryMax, 5 * time.Minute},
+		{&t.Ready, 500 * time.Millisecond},
+		{&t.Probe, 30 * time.Second},
+		{&t.Use, 5 * time.Second},
+		{&t.TermAgain, 3 * time.Second},
+		{&t.Kill, 10 * time.Second},
+		{&t.Stall, 30 * time.Second},
+		{&t.FetchRetry, time.Second},
+		{&t.DiskRetry, 30 * time.Second},
 		{&t.Look, 500 * time.Millisecond},
 	} {
 		if *d.at == 0 {

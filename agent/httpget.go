@@ -60,7 +60,7 @@ func (d *download) ask(ctx context.Context, url string, offset int64, known note
 	} else {
 		offset = 0
 	}
-	resp, err := d.f.http.Do(req)
+	resp, err := d.f.http.Do(req) //nolint:bodyclose // the answer owns it, and close closes it
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStall) {
 			err = cause

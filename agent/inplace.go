@@ -94,7 +94,7 @@ func sumFile(ctx context.Context, path string) (string, error) {
 
 // ctxReader stops reading a long file when nobody waits for it any more.
 type ctxReader struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // a reader has no other way to hear of it
 	r   io.Reader
 }
 

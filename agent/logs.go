@@ -88,7 +88,7 @@ func tailStart(path string, n int) (int64, error) {
 // logReader reads older files, then the present one, and goes on with it while
 // it is followed. A log that was cut is read from its new beginning.
 type logReader struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // a reader has no other way to hear of it
 	path   string
 	older  []string
 	follow bool

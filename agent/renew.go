@@ -26,15 +26,10 @@ func (c *Client) Run(ctx context.Context) error {
 		if !sleep(ctx, due) {
 			return nil
 		}
-		for {
-			err := c.renew(ctx)
-			if err == nil {
-				break
+		for err := c.renew(ctx); err != nil; err = c.renew(ctx) {
+			if ctx.Err() == nil {
+				c.cfg.Logger.Warn("certificate not renewed", "node", c.node, "err", err)
 			}
-			if ctx.Err() != nil {
-				return nil
-			}
-			c.cfg.Logger.Warn("certificate not renewed", "node", c.node, "err", err)
 			if !sleep(ctx, jitter(renewRetry)) {
 				return nil
 			}

@@ -85,17 +85,17 @@ func (s *shard) running(ctx context.Context) (context.Context, context.CancelFun
 // run is the shard's life. It returns when ctx ends, which leaves the engine
 // running, or when the shard is gone and forgotten.
 func (s *shard) run(ctx context.Context) {
-	err := s.adopt(ctx)
+	err := s.adopt()
 	if err != nil {
 		s.fail(err)
 	}
 	for ctx.Err() == nil {
-		_, stop, absent := s.wish()
+		_, stop, _ := s.wish()
 		switch {
 		case stop:
 			s.bringDown(ctx)
 			err = nil
-			if _, _, absent = s.wish(); absent && ctx.Err() == nil {
+			if _, _, absent := s.wish(); absent && ctx.Err() == nil {
 				s.forget()
 				return
 			}

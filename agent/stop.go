@@ -33,21 +33,18 @@ func (s *shard) bringDown(ctx context.Context) {
 		s.log.Info("engine stopped", "code", s.proc.exit.Code, "signal", s.proc.exit.Signal)
 		s.proc = nil
 	}
-	if err := s.markDown(); err != nil {
-		s.log.Warn("the state cannot be kept", "err", err)
-	}
+	s.markDown()
 	s.removeFiles()
 	s.say(inventory.ShardStopped, nil)
 }
 
-func (s *shard) markDown() error {
+func (s *shard) markDown() {
 	d, _, _ := s.wish()
-	return s.a.ledger.change(s.id, func(e *entry) error {
+	s.keep(func(e *entry) {
 		if e.Shard.Shard == "" {
 			e.Shard = d
 		}
 		e.Process, e.Cgroup, e.WasReady, e.Down = processID{}, "", false, true
-		return nil
 	})
 }
 
@@ -103,7 +100,7 @@ func (s *shard) use(ctx context.Context, engine Engine, e entry) (running, waiti
 // its number, its start time and the boot are those that were kept; whether it
 // also answers as our engine is asked before it is called ready. What is not
 // whole is killed whole.
-func (s *shard) adopt(ctx context.Context) error {
+func (s *shard) adopt() error {
 	e, ok := s.a.ledger.entry(s.id)
 	if s.starts = e.Starts; !ok || e.Mark == "" {
 		return nil
@@ -124,14 +121,16 @@ func (s *shard) adopt(ctx context.Context) error {
 	if e.Process.PID == 0 {
 		return nil // it never got as far as being started
 	}
-	err := s.a.ledger.change(s.id, func(e *entry) error { e.Process, e.WasReady = processID{}, false; return nil })
-	if err != nil {
+	s.keep(func(e *entry) { e.Process, e.WasReady = processID{}, false })
+	return s.endedAway(e)
+}
+
+// keep changes the shard's entry where nothing depends on it being kept: the
+// next agent finds out by itself.
+func (s *shard) keep(edit func(*entry)) {
+	if err := s.a.ledger.change(s.id, func(e *entry) error { edit(e); return nil }); err != nil {
 		s.log.Warn("the state cannot be kept", "err", err)
 	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return s.endedAway(e)
 }
 
 // endedAway explains an engine that ended while no agent was there.

@@ -24,20 +24,21 @@ func (s *shard) watch(ctx context.Context) error {
 		return s.end(failed(protocol.CauseEngine, "the engine that runs is none this agent knows; it is stopped"))
 	}
 	if s.state != inventory.ShardReady && s.state != inventory.ShardDraining {
-		if err := s.untilReady(up, engine, e); err != nil {
-			return s.ending(ctx, up, err)
+		err := s.untilReady(up, engine, e)
+		if err != nil || up.Err() != nil {
+			return unlessOver(up, err)
 		}
 	}
-	return s.ending(ctx, up, s.whileReady(up, engine, e))
+	return unlessOver(up, s.whileReady(up, engine, e))
 }
 
-// ending tells a failure from the end of the agent or of the wish: neither of
-// these is one.
-func (s *shard) ending(ctx, up context.Context, err error) error {
-	if ctx.Err() != nil || up.Err() != nil {
-		return nil
+// unlessOver tells a failure from the end of the agent or of the wish, which is
+// none.
+func unlessOver(up context.Context, err error) error {
+	if up.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // end kills the tree for a reason that is the failure's.
@@ -127,11 +128,7 @@ func (s *shard) ready(ctx context.Context, engine Engine, e entry) error {
 }
 
 func (s *shard) becomeReady(e entry) error {
-	err := s.a.ledger.change(s.id, func(e *entry) error { e.WasReady = true; return nil })
-	if err != nil {
-		// Only a hint for the next agent is lost.
-		s.log.Warn("the state cannot be kept", "err", err)
-	}
+	s.keep(func(e *entry) { e.WasReady = true })
 	s.backOff = s.a.cfg.Times.Retry
 	s.log.Info("engine ready", "address", endpoint(e).Address, "adopted", s.proc.adopted)
 	s.sayUp(e, nil)

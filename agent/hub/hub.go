@@ -105,8 +105,10 @@ func New(cfg Config) (*Hub, error) {
 		missing bool
 		name    string
 	}{
-		{cfg.Registry == nil, "Registry"}, {cfg.Enrolment == nil, "Enrolment"},
-		{cfg.CA == nil, "CA"}, {cfg.EngineKey == nil, "EngineKey"},
+		{cfg.Registry == nil, "Registry"},
+		{cfg.Enrolment == nil, "Enrolment"},
+		{cfg.CA == nil, "CA"},
+		{cfg.EngineKey == nil, "EngineKey"},
 	} {
 		if m.missing {
 			errs = append(errs, fmt.Errorf("hub: Config.%s is missing", m.name))

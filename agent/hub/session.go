@@ -15,7 +15,7 @@ import (
 type session struct {
 	limit *rate.Limiter
 	// cut ends with the session: every exchange of the node ends with it.
-	cut context.Context
+	cut context.Context //nolint:containedctx // the session is what the context is the life of
 	end context.CancelFunc
 
 	// reports is held while a report goes to the registry, so that none
