@@ -224,6 +224,7 @@ func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend 
 		e := router.Backend{
 			ID: string(r.ID), Model: string(r.Model), Address: address, Key: keys[r.ID],
 			Draining: r.Phase == reconciler.Drain, Unreachable: !reachable,
+			ByPlace: r.Profile.Engine == catalog.EngineLlamaCPP,
 		}
 		for _, a := range r.Adapters {
 			e.Adapters = append(e.Adapters, a.Name)

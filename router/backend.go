@@ -23,6 +23,10 @@ type Backend struct {
 	Key string
 	// Adapters are those loaded; a request for another one is not sent here.
 	Adapters []catalog.Name
+	// ByPlace says that the engine knows adapters by their place in Adapters and
+	// not by name, as llama-server does: it would answer as the model itself to
+	// a name that it does not know.
+	ByPlace bool
 	// Draining replicas get no new request.
 	Draining bool
 	// Unreachable is a replica whose node is silent: the last choice, since the

@@ -44,6 +44,8 @@ type exchange struct {
 	// sent is the body as it goes to the replica, under the name it serves.
 	sent     *buffer
 	sentName string
+	// sentAdapter is the place of the adapter that sent asks for; 0 none.
+	sentAdapter int
 }
 
 // begin makes an exchange and gives it its id, which every answer carries.

@@ -175,15 +175,16 @@ func (t *try) header() http.Header {
 	return h
 }
 
-// bodyFor is the body as a replica gets it that serves under that name.
-func (x *exchange) bodyFor(served string) *buffer {
-	e := x.edits(served)
-	if e.Model == "" && x.asked.Present()&e.Strip == 0 && (!e.IncludeUsage || x.asked.IncludeUsage) {
+// bodyFor is the body as a replica gets it that serves under that name, with the
+// adapter at that place.
+func (x *exchange) bodyFor(served string, adapter int) *buffer {
+	e := x.edits(served, adapter)
+	if e.Model == "" && e.Adapter == 0 && x.asked.Present()&e.Strip == 0 && (!e.IncludeUsage || x.asked.IncludeUsage) {
 		return x.body
 	}
-	if x.sent == nil || x.sentName != served {
+	if x.sent == nil || x.sentName != served || x.sentAdapter != adapter {
 		x.sent.release()
-		x.sent, x.sentName = newBuffer(), served
+		x.sent, x.sentName, x.sentAdapter = newBuffer(), served, adapter
 		if room := len(x.body.b) + 256; cap(x.sent.b) < room {
 			x.sent.b = make([]byte, 0, room)
 		}

@@ -35,12 +35,20 @@ func (g goal) billed() catalog.Name {
 	return g.model()
 }
 
-// served is the name that the engine answers under.
-func (g goal) served(b *Backend) string {
-	if b.Model != "" && g.adapter() == "" {
-		return b.Model
+// served is the name that the engine answers under, and the place of the adapter
+// where it takes that instead of a name. Zero: none.
+func (g goal) served(b *Backend) (name string, place int) {
+	a := g.adapter()
+	if a != "" && b.ByPlace {
+		place = slices.Index(b.Adapters, a) + 1
 	}
-	return string(g.billed())
+	switch {
+	case a != "" && place == 0:
+		return string(a), 0
+	case b.Model != "":
+		return b.Model, place
+	}
+	return string(g.model()), place
 }
 
 const (
@@ -185,8 +193,8 @@ func (r *Router) changed() <-chan struct{} {
 }
 
 // edits are what a body is changed in on its way to a replica.
-func (x *exchange) edits(served string) openai.Edits {
-	e := openai.Edits{Strip: openai.Steering, IncludeUsage: x.ep.streams && x.asked.Stream}
+func (x *exchange) edits(served string, adapter int) openai.Edits {
+	e := openai.Edits{Strip: openai.Steering, IncludeUsage: x.ep.streams && x.asked.Stream, Adapter: adapter}
 	if served != x.asked.Model {
 		e.Model = served
 	}

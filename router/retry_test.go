@@ -288,6 +288,31 @@ func TestChoice(t *testing.T) {
 	})
 }
 
+// llama-server answers as the model itself to a name that it does not know, so an
+// adapter is asked of it by its place, and the client cannot choose another.
+func TestAdaptersByPlace(t *testing.T) {
+	t.Parallel()
+	inWorld(t, nil, func(w *world) {
+		w.catalog.Set(catalog.Model{Name: "m", Profiles: managed(), Adapters: []catalog.Adapter{{Name: "one"}, {Name: "two"}}})
+		e := &routertest.Engine{}
+		b := w.serve("b", e)
+		b.Adapters, b.ByPlace = []catalog.Name{"one", "two"}, true
+		w.fleet.Set("m", b)
+		w.post(chatPath, strings.Replace(chatBody, `"m"`, `"two","lora":[{"id":0,"scale":1}]`, 1))
+		w.post(chatPath, strings.Replace(chatBody, `"m"`, `"m","lora":[{"id":0,"scale":1}]`, 1))
+		calls := e.Calls()
+		if len(calls) != 2 {
+			t.Fatalf("%d calls", len(calls))
+		}
+		if got := string(calls[0].Body); !strings.Contains(got, `"lora":[{"id":1,"scale":1}]`) || strings.Count(got, "lora") != 1 || !strings.Contains(got, `"model":"m"`) {
+			t.Errorf("the adapter is asked for as %s", got)
+		}
+		if got := string(calls[1].Body); strings.Contains(got, "lora") {
+			t.Errorf("the model itself is asked for as %s", got)
+		}
+	})
+}
+
 // An adapter is asked of a replica that has it, under its name.
 func TestAdapters(t *testing.T) {
 	t.Parallel()

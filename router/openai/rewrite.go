@@ -1,5 +1,7 @@
 package openai
 
+import "strconv"
+
 // Edits are the changes that Rewrite makes. The zero value changes nothing.
 type Edits struct {
 	// Model replaces the model's name; empty leaves it.
@@ -9,6 +11,9 @@ type Edits struct {
 	Strip Fields
 	// IncludeUsage asks the engine for a usage event at the end of its stream.
 	IncludeUsage bool
+	// Adapter asks llama-server for one of its adapters by its place, beginning with 1, since it knows them by number
+	// alone. The client's own choice is taken out. Zero leaves it.
+	Adapter int
 }
 
 // patch replaces body[from:to]. A patch with from == to inserts.
@@ -19,10 +24,10 @@ type patch struct {
 	comma    bool // a comma follows the text
 }
 
-// patches is room for every patch that a request can need: one for each field, one for a model and one for options
-// that are not there yet (a name takes two).
+// patches is room for every patch that a request can need: one for each field, one for a model, one for options and
+// one for an adapter that are not there yet (a name takes two).
 type patches struct {
-	list [fieldCount + 3]patch
+	list [fieldCount + 4]patch
 	n    int
 }
 
@@ -46,12 +51,18 @@ func Rewrite(dst, body []byte, req *Request, e Edits) []byte {
 	if e.IncludeUsage {
 		e.Strip &^= 1 << FieldStreamOptions
 	}
+	if e.Adapter > 0 {
+		e.Strip |= FieldsOf(FieldLora)
+	}
 	kept := ps.strip(req, e.Strip)
 	if e.Model != "" {
 		ps.setModel(req, e.Model, &kept)
 	}
 	if e.IncludeUsage && !req.IncludeUsage {
 		ps.askUsage(req, &kept)
+	}
+	if e.Adapter > 0 {
+		ps.askAdapter(req, e.Adapter, &kept)
 	}
 	from := 0
 	for _, p := range ps.list[:ps.n] {
@@ -132,6 +143,13 @@ func (ps *patches) askUsage(req *Request, kept *int) {
 		at := req.options.Start + 1
 		ps.add(patch{from: at, to: at, text: `"include_usage":true`, comma: !req.optionsEmpty})
 	}
+}
+
+func (ps *patches) askAdapter(req *Request, place int, kept *int) {
+	at := req.open + 1
+	text := `"lora":[{"id":` + strconv.Itoa(place-1) + `,"scale":1}]`
+	ps.addFirst(patch{from: at, to: at, text: text, comma: *kept > 0})
+	*kept++
 }
 
 // addFirst adds a patch before all others at its place: an insertion behind the brace must come before the removal of

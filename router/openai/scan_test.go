@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,6 +49,7 @@ func refusal(t *testing.T, err error) string {
 
 func edits(t *testing.T, d *datadriven.TestData) (e openai.Edits) {
 	d.MaybeScanArgs(t, "model", &e.Model)
+	d.MaybeScanArgs(t, "adapter", &e.Adapter)
 	e.IncludeUsage = d.HasArg("usage")
 	if d.HasArg("strip") {
 		e.Strip = openai.Steering
@@ -177,6 +179,9 @@ func edited(m map[string]any, e openai.Edits) map[string]any {
 	if e.Model != "" {
 		m["model"] = e.Model
 	}
+	if e.Adapter > 0 {
+		m["lora"] = []any{map[string]any{"id": json.Number(strconv.Itoa(e.Adapter - 1)), "scale": json.Number("1")}}
+	}
 	if e.IncludeUsage {
 		o, _ := m["stream_options"].(map[string]any)
 		if o == nil {
@@ -223,6 +228,7 @@ func TestRewriteIsAnEditAndNothingElse(t *testing.T) {
 		if rnd.IntN(2) == 0 {
 			e.Model = "née \"x\"\n"
 		}
+		e.Adapter = rnd.IntN(3)
 		checkRewrite(t, body, &req, e)
 	}
 }
