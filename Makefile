@@ -33,6 +33,8 @@ FUZZTIME ?= 10s
 SEED ?=
 BENCH ?= .
 HARNESS ?=
+OPENB ?=
+PEERS ?=
 
 .PHONY: help
 help: ## Print this list.
@@ -158,6 +160,11 @@ bench: ## Go benchmarks; BENCH=name for some.
 bench-gateway: build ## What a request through the router costs; HARNESS=path to the harness.
 	@[ -n "$(HARNESS)" ] || { echo "Say where the harness is: make bench-gateway HARNESS=path"; exit 2; }
 	@scripts/bench-gateway.sh "$(HARNESS)"
+
+.PHONY: bench-placement
+bench-placement: ## How well and how fast replicas are placed; OPENB=path HARNESS=path [PEERS=path], SEEDS and NODES shorten it.
+	@[ -n "$(HARNESS)" ] && [ -n "$(OPENB)" ] || { echo "Say where they are: make bench-placement OPENB=path HARNESS=path"; exit 2; }
+	@scripts/bench-placement.sh "$(HARNESS)" "$(OPENB)" "$(PEERS)"
 
 .PHONY: clean
 clean: ## Delete what was built here. Caches of other clones stay.

@@ -87,6 +87,7 @@ func roofWalls() []wall {
 		{room: "internal/tinygguf"},
 		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},
 		{room: "bench/gateway"},
+		{room: "bench/placement", may: []string{"placement", "catalog", "inventory"}},
 
 		// What writes docs/defaults.md: it reads the source, and imports none of it.
 		{room: "scripts/defaults"},

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// sheet prints figures and counts those that miss their goal.
+type sheet struct {
+	w             io.Writer
+	lines, missed int
+}
+
+func (s *sheet) most(of, figure string, is, goal float64) {
+	s.say(of, figure, is, goal, "<=", is <= goal)
+}
+func (s *sheet) least(of, figure string, is, goal float64) {
+	s.say(of, figure, is, goal, ">=", is >= goal)
+}
+
+func (s *sheet) say(of, figure string, is, goal float64, sign string, met bool) {
+	verdict := "met"
+	s.lines++
+	if !met || math.IsNaN(is) {
+		verdict = "MISSED"
+		s.missed++
+	}
+	fmt.Fprintf(s.w, "| %-30s | %-46s | %10s | %12s | %s\n", of, figure, number(is), sign+" "+number(goal), verdict)
+}
+
+func number(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// openb is the default list of tasks over the published seeds.
+func (s *sheet) openb(path string) error {
+	all, err := rows(path, 1, false)
+	if err != nil {
+		return err
+	}
+	us, fgd := pair(all, "default")
+	s.most("openb default", "unallocated devices at 100 %, %", us.of["unall@100"], 4.3)
+	s.most("openb default", "unallocated devices at 130 %, %", us.of["unall@130"], 4.2)
+	s.most("openb default", "refused tasks of several devices", us.of["multi"], 1.1*fgd.of["multi"])
+	return nil
+}
+
+// lists are all the others, where ours leaves less unallocated than FGD.
+func (s *sheet) lists(path string) error {
+	all, err := rows(path, 1, false)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if r.ours() {
+			_, fgd := pair(all, r.trace)
+			s.most("openb "+r.trace, "unallocated devices at 100 %, beside FGD's", r.of["unall@100"], fgd.of["unall@100"])
+		}
+	}
+	return nil
+}
+
+// pair is ours and the other policy's row of a list.
+func pair(all []row, trace string) (us, other row) {
+	for _, r := range all {
+		switch {
+		case r.trace != trace:
+		case r.ours():
+			us = r
+		default:
+			other = r
+		}
+	}
+	return us, other
+}
+
+// llm is the fleet of a thousand nodes, seed by seed beside the harness's index.
+func (s *sheet) llm(path string) error {
+	all, err := rows(path, 0, true)
+	if err != nil {
+		return err
+	}
+	by := func(seed, policy string) row {
+		for _, r := range all {
+			if r.seed == seed && (policy == "" && r.ours() || policy != "" && strings.HasPrefix(r.policy, policy+" ")) {
+				return r
+			}
+		}
+		return row{}
+	}
+	for _, r := range all {
+		if !r.ours() || r.seed == "mean" || r.seed == "min" || r.seed == "max" {
+			continue
+		}
+		index, of := by(r.seed, "index"), "llm, seed "+r.seed
+		s.least(of, "after churn, of the bound", r.of["/bound"], better(index.of["/bound"]))
+		s.least(of, "at 100 %, of the bound", r.of["/bound2"], better(index.of["/bound2"]))
+		s.least(of, "groups placed until 100 %, %", r.of["to100"], min(100, index.of["to100"]+2))
+		s.least(of, "groups placed, %", r.of["gangs"], index.of["gangs"]+2)
+		s.least(of, "shards where the weights are, %", r.of["local"], 85)
+		s.most(of, "decisions against the rules", r.of["viol"], 0)
+	}
+	us, random := by("mean", ""), by("mean", "random")
+	s.most("llm, mean", "a model's largest share in a rack, %", us.of["rackmax"], random.of["rackmax"])
+	return nil
+}
+
+// better is a point more, or half of what is left.
+func better(index float64) float64 { return min(index+0.01, (1+index)/2) }
+
+// large is the fleet of ten thousand nodes, beside the harness's index.
+func (s *sheet) large(path string) error {
+	all, err := rows(path, 0, true)
+	if err != nil {
+		return err
+	}
+	var us, index row
+	for _, r := range all {
+		if r.ours() {
+			us = r
+		} else {
+			index = r
+		}
+	}
+	of := fmt.Sprintf("llm, %.0f nodes", us.of["nodes"])
+	for _, c := range []struct{ column, figure string }{
+		{"/bound", "after churn, of the bound"}, {"/bound2", "at 100 %, of the bound"}, {"/bound3", "at 130 %, of the bound"},
+		{"gangs", "groups placed, %"}, {"to100", "groups placed until 100 %, %"}, {"local", "shards where the weights are, %"}, {"back", "lost replicas placed again"},
+	} {
+		s.least(of, c.figure, us.of[c.column], index.of[c.column])
+	}
+	s.most(of, "a model's largest share in a rack, %", us.of["rackmax"], index.of["rackmax"])
+	s.most(of, "decisions against the rules", us.of["viol"], 0)
+	return nil
+}
+
+// fill is the speed on one core, as the policy timed it.
+func (s *sheet) fill(path string) error {
+	all, err := timed(path)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		of := fmt.Sprintf("fill, %d nodes", t.Nodes)
+		if t.Groups > 0 {
+			s.most(fmt.Sprintf("llm, %d nodes", t.Nodes), "a group's decision, 99th percentile, us", t.GroupP99, 200)
+			continue
+		}
+		s.least(of, "placements a second", t.PerSecond, 150_000)
+		s.most(of, "a decision, 99th percentile, us", t.P99, 50)
+	}
+	return nil
+}
+
+// growth compares ten times the nodes.
+func (s *sheet) growth(path string) error {
+	all, err := timed(path)
+	if err != nil || len(all) < 2 {
+		return err
+	}
+	small, large := all[0], all[len(all)-1]
+	s.most(fmt.Sprintf("fill, %d to %d nodes", small.Nodes, large.Nodes), "slower by", small.PerSecond/large.PerSecond, 10)
+	return nil
+}
+
+// peers are general schedulers at the same work in the same minutes.
+func (s *sheet) peers(path string) error {
+	all, err := fills(path)
+	if err != nil {
+		return err
+	}
+	var ours float64
+	for _, r := range all {
+		if r.ours() {
+			ours = r.of["placements/s"]
+		}
+	}
+	for _, r := range all {
+		if rate := r.of["placements/s"]; !r.ours() && rate > 0 {
+			s.least(strings.TrimSpace(r.policy), "ours, times as fast", ours/rate, 1000)
+		}
+	}
+	return nil
+}

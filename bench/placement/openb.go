@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
+)
+
+// shape is a kind of request with its share of the workload.
+type shape struct {
+	CPU   int      `json:"cpu"`
+	GPUs  int      `json:"gpus"`
+	Milli int      `json:"milli"`
+	Spec  []string `json:"spec"`
+	P     float64  `json:"p"`
+}
+
+// task is one request.
+type task struct {
+	CPU   int      `json:"cpu"`
+	Mem   int      `json:"mem"`
+	GPUs  int      `json:"gpus"`
+	Milli int      `json:"milli"`
+	Spec  []string `json:"spec"`
+	Class int      `json:"class"`
+}
+
+type openbNode struct {
+	Model  string `json:"model"`
+	CPUCap int    `json:"cpu_cap"`
+	MemCap int64  `json:"mem_cap"`
+	GPU    []int  `json:"gpu"`
+}
+
+// A device has a thousand shares of a GiB each, a host as many cores as the
+// trace has thousandths of one, and a GiB for each of the trace's MiB.
+const whole = 1000
+
+// openb is the trace's experiment: tasks come and never leave.
+type openb struct {
+	fleet  *fleet
+	clock  *clock
+	models map[int]*catalog.Model // by class of task
+	specs  map[catalog.Name][]string
+	next   int
+}
+
+func newOpenb(m message, c *clock) (*openb, error) {
+	var nodes []openbNode
+	if err := json.Unmarshal(m.Nodes, &nodes); err != nil {
+		return nil, err
+	}
+	c.Nodes = len(nodes)
+	o := &openb{clock: c, models: map[int]*catalog.Model{}, specs: map[catalog.Name][]string{}}
+	placer := placement.Placer{Filters: []placement.Filter{{Name: "spec", Refuse: o.refuse}}}
+	o.fleet = newFleet(placer, openbNodes(nodes))
+	return o, nil
+}
+
+// refuse is what the trace asks beside room: one of several kinds of device.
+func (o *openb) refuse(n *inventory.Node, m *catalog.Model, _ *catalog.Profile) string {
+	spec := o.specs[m.Name]
+	if len(spec) == 0 || slices.Contains(spec, string(n.Facts.Devices[0].Class)) {
+		return ""
+	}
+	return "has another kind of device"
+}
+
+func openbNodes(in []openbNode) []*inventory.Node {
+	out := make([]*inventory.Node, len(in))
+	for i, n := range in {
+		node := &inventory.Node{ID: nodeID(i), Hearing: inventory.Heard, ShardsKnown: true, Version: 1}
+		host(&node.Facts, n.CPUCap, n.MemCap<<10)
+		for g := range n.GPU {
+			node.Facts.Devices = append(node.Facts.Devices, inventory.Device{
+				Index: g, Card: g, NUMA: -1, Label: strconv.Itoa(g), Class: inventory.Class(n.Model), MemoryMB: whole << 10,
+			})
+		}
+		out[i] = node
+	}
+	return out
+}
+
+func nodeID(i int) inventory.NodeID { return inventory.NodeID(fmt.Sprintf("n%07d", i)) }
+
+func nodeIndex(id inventory.NodeID) int {
+	i, err := strconv.Atoi(string(id[1:]))
+	if err != nil {
+		panic(err)
+	}
+	return i
+}
+
+// model is the definition whose replica is the task.
+func (o *openb) model(t task) *catalog.Model {
+	if m := o.models[t.Class]; m != nil {
+		return m
+	}
+	name := catalog.Name("task-" + strconv.Itoa(t.Class))
+	m := taskModel(name, t)
+	o.models[t.Class], o.specs[name] = m, t.Spec
+	return m
+}
+
+func taskModel(name catalog.Name, t task) *catalog.Model {
+	p := catalog.Profile{Name: "main", Engine: catalog.EngineSim, MemoryGB: t.Mem, CPUCores: t.CPU}
+	switch {
+	case t.GPUs == 1 && t.Milli < whole:
+		p.GPU = &catalog.GPU{Count: 1, Shared: true, MemoryGB: t.Milli}
+	case t.GPUs > 0:
+		p.GPU = &catalog.GPU{Count: t.GPUs}
+	}
+	return &catalog.Model{Name: name, Profiles: []catalog.Profile{p}}
+}
+
+func (o *openb) place(m message) (any, error) {
+	model := o.model(m.Task)
+	req := placement.Request{Model: model}
+	var got placement.Candidate
+	var ok bool
+	o.clock.decide(false, func() { got, ok = o.fleet.choose(req) })
+	answer := struct {
+		Node int   `json:"node"`
+		GPUs []int `json:"gpus,omitempty"`
+	}{Node: -1}
+	if !ok {
+		return answer, nil
+	}
+	answer.Node = nodeIndex(got.Spots[0].Node)
+	for _, d := range got.Spots[0].Devices {
+		answer.GPUs = append(answer.GPUs, d.Index)
+	}
+	o.next++
+	as := got.Allocations(string(model.Name), strconv.Itoa(o.next))
+	o.clock.keepUp(func() { o.fleet.with(as) })
+	return answer, nil
+}
+
+func (o *openb) tell(m message) error { return fmt.Errorf("openb has no message %q", m.Op) }

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# bench-placement.sh HARNESS OPENB [PEERS] measures how well and how fast the
+# scheduler places: the openb trace and the fleet that serves language models,
+# through the placement harness, beside its own policies. PEERS adds general
+# schedulers at the same work. It takes some minutes and wants a quiet machine.
+#
+#	SEEDS   of the openb trace (10)           LISTS   its task lists beside default (the published ones)
+#	NODES   of the smaller fleet (1000)       LARGE   of the larger one (10000; 0 leaves it out)
+#	GROWTH  of the largest (100000; 0 leaves it out)
+#	OUT     a folder to keep the harness's own tables in
+set -euo pipefail
+
+harness=$(cd "$1" && pwd)
+openb=$(cd "$2" && pwd)
+peers=${3:+$(cd "$3" && pwd)}
+cd "$(dirname "$0")/.."
+go=$(command -v go || echo /usr/local/go/bin/go)
+dir=$(mktemp -d "${TMPDIR:-/tmp}/llmgw-bench.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+out=${OUT:-$dir/out}
+mkdir -p "$out"
+rm -f "$out"/*.txt "$out"/*.jsonl
+
+"$go" build -o "$dir/llmgw" ./bench/placement
+(cd "$harness" && "$go" build -o "$dir/harness" .)
+ours="exec:$dir/llmgw policy -out"
+large=${LARGE:-10000} growth=${GROWTH:-100000}
+lists=${LISTS-cpu050,cpu100,cpu200,cpu250,gpushare40,gpushare60,gpushare80,gpushare100,gpuspec10,gpuspec20,gpuspec25,gpuspec33,multigpu20,multigpu30,multigpu40,multigpu50}
+
+# One core is what a control plane has to spare.
+export GOMAXPROCS=1
+"$dir/harness" openb -data "$openb" -seeds "${SEEDS:-10}" -policies "fast,$ours /dev/null" | tee "$out/openb.txt"
+if [ -n "$lists" ]; then
+	"$dir/harness" openb -data "$openb" -seeds "$((${SEEDS:-10} < 3 ? ${SEEDS:-10} : 3))" -traces "$lists" -policies "fast,$ours /dev/null" | tee "$out/lists.txt"
+fi
+"$dir/harness" llm -nodes "${NODES:-1000}" -seeds 3 -policies "random,index,$ours /dev/null" | tee "$out/llm.txt"
+if [ "$large" != 0 ]; then
+	"$dir/harness" llm -nodes "$large" -policies "index,$ours $out/fill.jsonl" | tee "$out/large.txt"
+	"$dir/harness" fill -nodes "$large" -policies "index,$ours $out/fill.jsonl" | tee "$out/fill.txt"
+fi
+if [ "$growth" != 0 ] && [ "$large" != 0 ]; then
+	"$dir/harness" fill -nodes "$large,$growth" -policies "$ours $out/growth.jsonl"
+fi
+if [ -n "$peers" ] && [ "$large" != 0 ]; then
+	# The peers' own modules build beside the harness; what they print is a line each.
+	cp "$out/fill.txt" "$out/peers.txt"
+	for peer in nomad kube; do
+		cp -r "$peers/$peer" "$dir/$peer"
+		(cd "$dir/$peer" && "$go" mod edit -replace "placementbench=$harness" &&
+			GOFLAGS=-mod=mod NODES="$large" LIMIT="${LIMIT:-15s}" "$go" test -count=1 -v .) |
+			sed -n 's|pods/s=|placements/s=|; / nodes=.*placements.s=/p' | tee -a "$out/peers.txt"
+	done
+fi
+echo
+"$dir/llmgw" table "$out"
