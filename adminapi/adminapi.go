@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -66,6 +67,11 @@ func (a *API) mux() chi.Router {
 // then the row's own.
 func (a *API) serve(row *route) handler {
 	return func(w http.ResponseWriter, r *http.Request, id string) error {
+		if within := row.within(); within > 0 {
+			ctx, cancel := context.WithTimeout(r.Context(), within)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
 		who, err := a.cfg.Auth.Authenticate(r)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,8 @@ type outcome struct {
 	code   code
 	// text replaces the error's own words. Empty: those are shown.
 	text string
+	// log says that the error's own words belong in the log.
+	log bool
 }
 
 // outcomes is the one table from errors to statuses. The first that matches
@@ -118,12 +121,43 @@ func outcomes() []outcome {
 			text: "the admin token is not valid: it is unknown, revoked or expired; ask an owner for another one",
 		},
 		{is: context.DeadlineExceeded, status: http.StatusGatewayTimeout, code: codeTimeout, text: "there was no answer in time; ask again"},
+		{is: context.Canceled, status: http.StatusServiceUnavailable, code: codeInternal, text: "the control plane is ending, and did not finish this; ask again once it is back"},
+		{
+			is: reconciler.ErrNotLeading, status: http.StatusServiceUnavailable, code: codeConflict,
+			text: "this control plane does not lead, so it takes no orders: ask again in a few seconds, or ask the one that does",
+		},
 	}
 }
 
-// judge turns any error into what the caller is told. ours is true for what
-// matches nothing: its own words stay in the log.
-func judge(err error, id string) (r *refusal, ours bool) {
+// storeOutcomes are those of a store that cannot do what it should. A disk that
+// is full is for people to mend, not for us; what else is wrong with it, and
+// where, stays in the log.
+func storeOutcomes() []outcome {
+	return []outcome{
+		{is: storage.ErrInvalid, status: http.StatusBadRequest, code: codeInvalid},
+		{
+			is: storage.ErrFull, status: http.StatusServiceUnavailable, code: codeInternal, log: true,
+			text: "the disk that holds the store is full, and nothing was changed; free some space there and ask again",
+		},
+		{
+			is: storage.ErrReadOnly, status: http.StatusServiceUnavailable, code: codeInternal, log: true,
+			text: "the store may not be written, and nothing was changed; look at the control plane's log for where it is, and mend its permissions",
+		},
+		{
+			is: storage.ErrUnavailable, status: http.StatusServiceUnavailable, code: codeInternal, log: true,
+			text: "the store does not answer; the control plane's log says why, and engines run on meanwhile; ask again in a moment",
+		},
+		{
+			is: storage.ErrClosed, status: http.StatusServiceUnavailable, code: codeInternal,
+			text: "the control plane is ending and has closed its store; ask again once it is back",
+		},
+	}
+}
+
+// judge turns any error into what the caller is told. log is true for what
+// matches nothing, and for what people have to look at here: its own words go to
+// the log.
+func judge(err error, id string) (r *refusal, log bool) {
 	if errors.As(err, &r) {
 		return r, false
 	}
@@ -134,7 +168,7 @@ func judge(err error, id string) (r *refusal, ours bool) {
 	if errors.As(err, &t) {
 		return throttled(t), false
 	}
-	for _, o := range outcomes() {
+	for _, o := range slices.Concat(outcomes(), storeOutcomes()) {
 		if !errors.Is(err, o.is) {
 			continue
 		}
@@ -146,7 +180,7 @@ func judge(err error, id string) (r *refusal, ours bool) {
 		if o.status == http.StatusUnauthorized {
 			r.header = http.Header{"Www-Authenticate": {`Bearer realm="llmgw"`}}
 		}
-		return r, false
+		return r, o.log
 	}
 	return refuse(http.StatusInternalServerError, codeInternal, "something went wrong inside the control plane; its log says what under the id %s", id), true
 }

@@ -50,19 +50,37 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 		{auth.ErrRefused, 401, codeUnauthenticated},
 		{&auth.ThrottledError{RetryAfter: 1500 * time.Millisecond}, 429, codeRateLimited},
 		{errors.New("dial tcp 10.0.0.1: secret"), 500, codeInternal},
-		{storage.ErrClosed, 500, codeInternal},
+		{ErrDeclared, 409, codeReadOnly},
+		{reconciler.ErrNotLeading, 503, codeConflict},
+		{context.Canceled, 503, codeInternal},
+		{storage.ErrInvalid, 400, codeInvalid},
+		{storage.ErrFull, 503, codeInternal},
+		{storage.ErrReadOnly, 503, codeInternal},
+		{storage.ErrUnavailable, 503, codeInternal},
+		{storage.ErrClosed, 503, codeInternal},
+		{storage.ErrCorrupt, 500, codeInternal},
 		{storage.ErrTampered, 500, codeInternal},
 	}
 	for _, c := range cases {
 		for _, err := range []error{c.err, fmt.Errorf("do it: %w", c.err)} {
-			r, ours := judge(err, "ID42")
-			if r.status != c.status || r.code != c.code || r.text == "" || ours != (c.status == 500) {
+			r, log := judge(err, "ID42")
+			ours := r.status == 500
+			if r.status != c.status || r.code != c.code || r.text == "" || ours && !log {
 				t.Errorf("%v: want %d %s, got %d %s %q", err, c.status, c.code, r.status, r.code, r.text)
 			}
 			if ours && (strings.Contains(r.text, "secret") || !strings.Contains(r.text, "ID42")) {
 				t.Errorf("our own words stay in the log, and the id is told; got %q", r.text)
 			}
 		}
+	}
+}
+
+// TestStoreTroubleIsTold shows that a caller learns the mend, and the log where.
+func TestStoreTroubleIsTold(t *testing.T) {
+	t.Parallel()
+	r, log := judge(fmt.Errorf("keep model: %w: the disk that holds /srv/llmgw.db is full", storage.ErrFull), "")
+	if !strings.Contains(r.text, "free some space") || strings.Contains(r.text, "/srv") || !log {
+		t.Errorf("want the mend told and the path in the log, got %q, %t", r.text, log)
 	}
 }
 

@@ -1,7 +1,6 @@
 package adminapi
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -54,13 +53,11 @@ func (a *API) recovered(w http.ResponseWriter, r *http.Request, id string) {
 }
 
 // refused writes the error view. What is our own fault goes to the log, and
-// only its id to the caller.
+// only its id to the caller. A request that was cut off is answered too: it may
+// be this process that ends, and no answer at all would look like success.
 func (a *API) refused(w http.ResponseWriter, r *http.Request, err error, id string) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the caller has gone away
-	}
-	refusal, ours := judge(err, id)
-	if ours {
+	refusal, log := judge(err, id)
+	if log {
 		a.cfg.Logger.Error("an admin request failed", "id", id, "method", r.Method, "path", r.URL.Path, "err", err)
 	}
 	for k, v := range refusal.header {

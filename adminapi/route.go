@@ -1,9 +1,11 @@
 package adminapi
 
 import (
+	"cmp"
 	"net/http"
 	"reflect"
 	"slices"
+	"time"
 
 	"llmgw.io/llmgw/adminapi/auth"
 )
@@ -39,6 +41,8 @@ type route struct {
 	query  []param
 	// etag marks answers that carry one, and changes that If-Match guards.
 	etag bool
+	// long replaces usualWait where there is much to look at. Zero: it does not.
+	long time.Duration
 	endpoint
 }
 
@@ -124,6 +128,19 @@ func (r *route) code() int {
 		return http.StatusOK
 	}
 	return r.status
+}
+
+// usualWait is how long an answer may take to make. An order that nobody takes
+// while the store is away would hold its caller for as long as that lasts.
+const usualWait = 30 * time.Second
+
+// within is how long an answer may take. Zero: it is a stream, which has bounds
+// of its own.
+func (r *route) within() time.Duration {
+	if r.media != "" {
+		return 0
+	}
+	return cmp.Or(r.long, usualWait)
 }
 
 // pages are the parameters of lists that can grow.

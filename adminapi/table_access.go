@@ -2,6 +2,7 @@ package adminapi
 
 import (
 	"net/http"
+	"time"
 
 	"llmgw.io/llmgw/adminapi/auth"
 )
@@ -28,7 +29,7 @@ func trafficRoutes() []route {
 		endpoint: answers((*API).listAudit),
 	}, {
 		method: http.MethodGet, pattern: "/audit/verify", name: "audit.verify", op: "VerifyAudit", scope: auth.Read, needs: auditPart,
-		summary: "Check that the log of changes is whole", description: "Walks the chain of hashes.",
+		summary: "Check that the log of changes is whole", description: "Walks the chain of hashes.", long: 10 * time.Minute,
 		endpoint: answers((*API).verifyAudit),
 	}}
 }
