@@ -40,7 +40,11 @@ func (a *API) createKey(c *call, in view.KeyRequest) (view.Key, error) {
 	}
 	id, secret := storage.NewKeySecret()
 	k.ID, k.Hash = id, a.cfg.Pepper.Hash(secret)
-	if err := a.cfg.Keys.CreateKey(c.r.Context(), k, c.author("")); err != nil {
+	err = a.cfg.Keys.CreateKey(c.r.Context(), k, c.author(""))
+	if errors.Is(err, storage.ErrNotFound) {
+		return view.Key{}, missing("there is no project %q; leave project out for the one that is always there", clip(k.Project))
+	}
+	if err != nil {
 		return view.Key{}, err
 	}
 	v := view.KeyOf(k)
@@ -58,6 +62,14 @@ func keyOf(in view.KeyRequest, now time.Time) (storage.Key, error) {
 	k := storage.Key{
 		Name: in.Name, Project: cmp.Or(in.Project, storage.DefaultProject), User: in.User,
 		CreatedAt: now.UTC(), ExpiresAt: in.ExpiresAt, Models: in.Models,
+	}
+	// An empty list means nothing in one place and everything in another; nobody
+	// who wrote one can be sure which.
+	if in.Models != nil && len(in.Models) == 0 {
+		all.add("models is empty; leave it out for every model")
+	}
+	if in.CIDRs != nil && len(in.CIDRs) == 0 {
+		all.add("cidrs is empty; leave it out for anywhere")
 	}
 	for _, m := range in.Models {
 		all.name("models", m, true)

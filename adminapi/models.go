@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -8,7 +9,9 @@ import (
 	"llmgw.io/llmgw/catalog"
 )
 
-func (a *API) listModels(c *call) ([]view.ModelView, error) { return view.ModelsOf(c.world()), nil }
+func (a *API) listModels(c *call) ([]view.ModelView, error) {
+	return page(c, view.ModelsOf(c.world()), func(m view.ModelView) string { return m.Name })
+}
 
 func (a *API) addModel(c *call, m view.Model) (view.Added, error) {
 	e, err := a.cfg.Models.Add(c.r.Context(), m, c.author(""))
@@ -54,14 +57,40 @@ func (a *API) removeModel(c *call) (view.Removed, error) {
 	return view.Removed{Removed: string(e.Model.Name)}, nil
 }
 
+// scaleTries is how often a scaling that rests on an idle timeout which has just
+// been changed is made anew.
+const scaleTries = 3
+
 func (a *API) scaleModel(c *call, in view.ScaleRequest) (view.ScaleResponse, error) {
-	old, err := named(c, a.cfg.Models.Index())
+	guard, err := c.expected()
 	if err != nil {
 		return view.ScaleResponse{}, err
 	}
-	if err := checkScale(in); err != nil {
-		return view.ScaleResponse{}, err
+	for try := 1; ; try++ {
+		old, err := named(c, a.cfg.Models.Index())
+		if err != nil {
+			return view.ScaleResponse{}, err
+		}
+		if err := checkScale(in); err != nil {
+			return view.ScaleResponse{}, err
+		}
+		s, expected := scalingOf(in, old), guard
+		if expected == nil {
+			expected = &old.Revision // what is left out is of that revision
+		}
+		e, err := a.cfg.Models.Change(c.r.Context(), old.Model.Name, catalog.Change{Scaling: &s}, expected, c.author(""))
+		switch {
+		case err == nil:
+			c.etag(e.Revision)
+			return view.ScaleOf(&e), nil
+		case guard != nil || try == scaleTries || !errors.Is(err, catalog.ErrStale):
+			return view.ScaleResponse{}, err
+		}
 	}
+}
+
+// scalingOf fills in what a request leaves out.
+func scalingOf(in view.ScaleRequest, old *catalog.Entry) catalog.Scaling {
 	s := catalog.Scaling{Min: in.Min, Max: in.Max}
 	switch {
 	case in.IdleTimeout != nil:
@@ -69,11 +98,7 @@ func (a *API) scaleModel(c *call, in view.ScaleRequest) (view.ScaleResponse, err
 	case old.Model.Scaling != nil:
 		s.IdleTimeout = old.Model.Scaling.IdleTimeout
 	}
-	e, err := a.change(c, catalog.Change{Scaling: &s})
-	if err != nil {
-		return view.ScaleResponse{}, err
-	}
-	return view.ScaleOf(e), nil
+	return s
 }
 
 // checkScale complains in the words of the request: the catalog would speak of

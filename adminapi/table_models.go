@@ -9,7 +9,8 @@ import (
 func modelRoutes() []route {
 	return []route{{
 		method: http.MethodGet, pattern: "/models", name: "models.list", op: "Models", scope: auth.Read, needs: clusterPart,
-		summary: "List models and how they are doing", description: "Ordered by name.", endpoint: answers((*API).listModels),
+		summary: "List models and how they are doing", description: "Ordered by name.",
+		query: pages(), endpoint: answers((*API).listModels),
 	}, {
 		method: http.MethodPost, pattern: "/models", name: "models.add", op: "AddModel", scope: auth.Operate, needs: catalogPart,
 		summary:     "Add a model",

@@ -10,9 +10,11 @@ import (
 	"llmgw.io/llmgw/adminapi/view"
 )
 
-// Models lists models and how they are doing.
+// Models lists all models and how they are doing.
 func (c *Client) Models(ctx context.Context) ([]view.ModelView, error) {
-	return get[[]view.ModelView](ctx, c, nil, "models")
+	return All(func(cursor string) ([]view.ModelView, string, error) {
+		return listing[view.ModelView](ctx, c, List{Cursor: cursor}.query(), "models")
+	})
 }
 
 // AddModel adds a definition: a view.Model, or a json.RawMessage that is sent
