@@ -204,6 +204,7 @@ func TestEngineDiedWhileAgentWasGone(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+	until(t, "only the children are left", func() bool { return len(processes(word)) == 2 })
 	run(t, cfg)
 	st := p.wait(t, s.Shard, inventory.ShardFailed)
 	if !strings.Contains(st.Error, "while the agent was not running") {

@@ -137,9 +137,9 @@ func (s *shard) becomeReady(e entry) error {
 
 // sayUp reports a shard that serves: ready, or draining when that is wanted.
 func (s *shard) sayUp(e entry, use *inventory.ShardUse) {
-	d, _, _ := s.wish()
+	d, stop, _ := s.wish()
 	state := inventory.ShardReady
-	if d.Want == protocol.WantDrain {
+	if stop || d.Want == protocol.WantDrain {
 		state = inventory.ShardDraining
 	}
 	s.say(state, func(st *inventory.ShardStatus) {
