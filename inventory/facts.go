@@ -46,6 +46,9 @@ type Facts struct {
 	// EngineAccess is "loopback" or "direct": where engines may listen. Empty
 	// means loopback.
 	EngineAccess string `json:"engine_access,omitempty"`
+	// IMEX is what the service says that lets devices of several nodes in one
+	// NVLink domain reach each other ([IMEXReady]). Empty: the agent did not say.
+	IMEX string `json:"imex,omitempty"`
 }
 
 // Engine is one installed build of an inference engine.

@@ -17,6 +17,14 @@ func touched(as []Allocation) []NodeID {
 	return slices.Compact(ids)
 }
 
+// With returns a copy of the node that also holds those of the allocations that
+// are its own; one of a shard that is there already is replaced.
+func (n *Node) With(as ...Allocation) *Node { return n.with(as) }
+
+// Without returns a copy in which the replica occupies nothing, or the node
+// itself when it occupies nothing there anyway.
+func (n *Node) Without(replica string) *Node { return n.without(replica) }
+
 // with returns a copy of the node that also holds those of as that are its own.
 // A shard that is there already is replaced, so a repetition changes nothing.
 func (n *Node) with(as []Allocation) *Node {

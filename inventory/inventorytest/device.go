@@ -154,6 +154,36 @@ func nvlink(n *inventory.Node, v string) error {
 	return nil
 }
 
+func domain(n *inventory.Node, v string) error {
+	if len(n.Facts.Devices) == 0 {
+		return errors.New("there are no devices to be in it; give the node some with gpu=")
+	}
+	for i := range n.Facts.Devices {
+		n.Facts.Devices[i].Domain = v
+	}
+	return nil
+}
+
+// nic reads adapters as groups of devices, each with the path to it that is
+// meant: 0-3:PIX|4-7:PHB, from adapter mlx5_0.
+func nic(n *inventory.Node, v string) error {
+	for at, part := range strings.Split(v, "|") {
+		which, rank, _ := strings.Cut(part, ":")
+		group, err := indexes(n, which)
+		if err != nil {
+			return err
+		}
+		for _, i := range group {
+			d := &n.Facts.Devices[i]
+			if d.NearestNIC != "" {
+				return fmt.Errorf("device %d is near two adapters; name it once", i)
+			}
+			d.NearestNIC, d.NICPath = "mlx5_"+strconv.Itoa(at), rank
+		}
+	}
+	return nil
+}
+
 func numa(n *inventory.Node, v string) error {
 	for at, part := range strings.Split(v, "|") {
 		group, err := indexes(n, part)

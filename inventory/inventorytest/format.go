@@ -60,7 +60,35 @@ func deviceWords(n *inventory.Node) []string {
 	}
 	out = append(out, joined("foreign=", others, "+")...)
 	out = append(out, joined("nvlink=", linkGroups(ds), "|")...)
-	return append(out, joined("numa=", numaGroups(ds), "|")...)
+	out = append(out, joined("numa=", numaGroups(ds), "|")...)
+	if len(ds) > 0 && ds[0].Domain != "" {
+		out = append(out, "nvl="+ds[0].Domain)
+	}
+	return append(out, joined("nic=", adapterGroups(ds), "|")...)
+}
+
+// adapterGroups are devices by nearest adapter, in the order of the adapters'
+// numbers. A group has the path of its first device.
+func adapterGroups(ds []inventory.Device) []string {
+	var out []string
+	for at := 0; ; at++ {
+		var group []int
+		rank := ""
+		for _, d := range ds {
+			if d.NearestNIC == "mlx5_"+strconv.Itoa(at) {
+				group = append(group, d.Index)
+				rank = d.NICPath
+			}
+		}
+		if group == nil {
+			return out
+		}
+		w := indexText(group)
+		if rank != "" {
+			w += ":" + rank
+		}
+		out = append(out, w)
+	}
 }
 
 func linkGroups(ds []inventory.Device) []string {
@@ -123,8 +151,17 @@ func hostWords(n *inventory.Node) []string {
 	if f.Weights != nil {
 		out = append(out, listed("weights=", ws))
 	}
-	if len(f.Ports) > 0 && f.Ports[0].Fabric != "" {
-		out = append(out, "fabric="+f.Ports[0].Fabric)
+	var ports []string
+	for _, p := range f.Ports {
+		w := p.Fabric
+		if p.Physical != "" {
+			w += "@" + p.Physical
+		}
+		ports = append(ports, w)
+	}
+	out = append(out, joined("fabric=", ports, "+")...)
+	if f.IMEX != "" {
+		out = append(out, "imex="+f.IMEX)
 	}
 	return out
 }

@@ -77,7 +77,20 @@ func weights(n *inventory.Node, v string) error {
 }
 
 func fabric(n *inventory.Node, v string) error {
-	n.Facts.Ports = []inventory.Port{{HCA: "mlx5_0", Port: 1, State: "ACTIVE", Active: true, Fabric: v}}
+	for i, part := range strings.Split(v, "+") {
+		name, network, at := strings.Cut(part, "@")
+		if name == "" && network == "" || at && network == "" {
+			return fmt.Errorf("%q is not name, name@network or @network", part)
+		}
+		n.Facts.Ports = append(n.Facts.Ports, inventory.Port{
+			HCA: "mlx5_" + strconv.Itoa(i), Port: 1, State: "ACTIVE", Active: true, Fabric: name, Physical: network,
+		})
+	}
+	return nil
+}
+
+func imex(n *inventory.Node, v string) error {
+	n.Facts.IMEX = v
 	return nil
 }
 

@@ -25,7 +25,9 @@ import (
 //	disk=500  disk=500/2000   free, or free and total
 //	engines=vllm:cu129+sim    engines with builds; "none"; absent: not said
 //	weights=q8.gguf:7+x/:80   files on disk with sizes; "none"; absent: not looked
-//	fabric=ib0                the fabric of its one port
+//	fabric=ib0+ib1@fe80       the fabrics of its ports, with the network's identity
+//	nvl=r1/1  imex=READY      the NVLink domain of its devices, and its service
+//	nic=0-3:PIX|4-7:PHB       devices by nearest adapter, with the path to it
 //	rack=r1  row=  room=  site=  pdu=  pool=  label.k=v    the agent's labels
 //	cordoned  draining        what people want
 //	unreachable  lost         what is heard
@@ -124,7 +126,7 @@ var keys = map[string]func(n *inventory.Node, value string) error{
 	"gpu": gpus, "mig": mig, "cc": capability, "unhealthy": unhealthy, "foreign": foreign,
 	"nvlink": nvlink, "numa": numa,
 	"mem": memory, "cpu": cores, "reserve": reserve, "disk": disk, "engines": engines, "weights": weights,
-	"fabric": fabric, "skew": skew, "alloc": alloc,
+	"fabric": fabric, "nvl": domain, "imex": imex, "nic": nic, "skew": skew, "alloc": alloc,
 }
 
 func flag(n *inventory.Node, key string) error {
