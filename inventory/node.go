@@ -17,6 +17,8 @@ type Node struct {
 	LastSeen time.Time
 	// ClockSkew is the agent's clock less the control plane's at the last beat.
 	ClockSkew time.Duration
+	// Held is what the holds in force make of the node, by where it stands.
+	Held Held
 	// Allocations are ordered by shard.
 	Allocations []Allocation
 	// Shards is what the agent last said of its shards, ordered by id.
@@ -27,7 +29,7 @@ type Node struct {
 	// Sample is the newest measurement; nil before the first.
 	Sample   *Sample
 	SampleAt time.Time
-	// Version rises with facts, settings, hearing and allocations, not with
+	// Version rises with facts, settings, holds, hearing and allocations, not with
 	// samples and shard states, so that a beat spoils no decision.
 	Version uint64
 }

@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Snapshot is the world at one moment: immutable, so any number of readers may
@@ -10,6 +11,8 @@ import (
 type Snapshot struct {
 	version uint64
 	nodes   []*Node // ordered by id
+	// holds are all that were said, inForce those of them that hold.
+	holds, inForce []Hold
 }
 
 // NewSnapshot makes a snapshot of nodes, which it then owns. The order of the
@@ -52,9 +55,22 @@ func (s *Snapshot) Without(replica string) *Snapshot {
 	return s.edit(func(n *Node) *Node { return n.without(replica) })
 }
 
+// Holds returns every hold that was said, planned and ended ones too, the
+// widest level first. The slice is shared: read only.
+func (s *Snapshot) Holds() []Hold { return s.holds }
+
+// WithHolds returns a snapshot in which these are the holds, as they are in
+// force at a time, and every node knows whether it is held.
+func (s *Snapshot) WithHolds(holds []Hold, now time.Time) *Snapshot {
+	e := newEdition(s)
+	e.version = s.version
+	e.hold(holds, now)
+	return e.snapshot()
+}
+
 // edit gives every node to change, which returns it or a changed copy.
 func (s *Snapshot) edit(change func(*Node) *Node) *Snapshot {
-	out := &Snapshot{version: s.version, nodes: slices.Clone(s.nodes)}
+	out := &Snapshot{version: s.version, nodes: slices.Clone(s.nodes), holds: s.holds, inForce: s.inForce}
 	for i, n := range out.nodes {
 		out.nodes[i] = change(n)
 	}

@@ -10,11 +10,14 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// Format writes a fleet as Parse reads it, a node a line, ordered by id. What
-// the form cannot say (sensors, versions, the operators' own labels apart from
-// the agent's) is left out.
+// Format writes a fleet as Parse reads it: its holds, then a node a line,
+// ordered by id. What the form cannot say (sensors, versions, the operators' own labels apart
+// from the agent's) is left out.
 func Format(fleet *inventory.Snapshot) string {
 	var b strings.Builder
+	for _, h := range fleet.Holds() {
+		b.WriteString(holdText(h))
+	}
 	for _, n := range fleet.Nodes() {
 		b.WriteString(string(n.ID))
 		for _, w := range slices.Concat(deviceWords(n), hostWords(n), labelWords(n), stateWords(n), allocWords(n)) {

@@ -36,15 +36,27 @@ import (
 //	                          2@8 is 8 of device 2, - is no device; then, with
 //	                          further colons, mem=, cpu= and disk=
 //
+// A line "hold rack:r1 "PDU swap"" holds a domain, with "out" after it for one
+// whose replicas are carried out.
+//
 // alloc and label may stand several times. Sizes are GiB; 512M is MiB. Nodes
 // get version 1, and a shard's replica is what is before its last dot.
 func Parse(text string) (*inventory.Snapshot, error) {
 	var nodes []*inventory.Node
+	var holds []inventory.Hold
 	var bad []error
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
 		if len(words) == 0 {
+			continue
+		}
+		if words[0] == "hold" {
+			h, err := hold(line)
+			if err != nil {
+				bad = append(bad, fmt.Errorf("line %d: %w", i+1, err))
+			}
+			holds = append(holds, h)
 			continue
 		}
 		n, err := node(words)
@@ -60,7 +72,7 @@ func Parse(text string) (*inventory.Snapshot, error) {
 	if len(bad) > 0 {
 		return nil, errors.Join(bad...)
 	}
-	return inventory.NewSnapshot(1, nodes), nil
+	return inventory.NewSnapshot(1, nodes).WithHolds(holds, begun), nil
 }
 
 func node(words []string) (*inventory.Node, error) {

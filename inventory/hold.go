@@ -1,0 +1,92 @@
+package inventory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Hold keeps new replicas away from a domain, for a time.
+//
+// A hold without From only keeps what is new away, at once. One with From is
+// planned work: it does nothing before, and from then on what stands there is
+// carried out too, replacement first. Either ends at Until by itself.
+type Hold struct {
+	Domain Domain
+	// Reason is why, in a person's words. May be empty.
+	Reason string
+	// By is who holds it.
+	By string
+	// Since is when it was said.
+	Since time.Time
+	// From is when planned work begins. Zero: it is no planned work.
+	From time.Time
+	// Until is when it ends. Zero: when it is released.
+	Until time.Time
+}
+
+// InForce reports whether the hold has begun and has not ended.
+func (h *Hold) InForce(now time.Time) bool { return !now.Before(h.From) && !h.Ended(now) }
+
+// Ended reports whether its end is past.
+func (h *Hold) Ended(now time.Time) bool { return !h.Until.IsZero() && !now.Before(h.Until) }
+
+// Sentence says what is held and why: "rack r12-07 is held: PDU swap".
+func (h *Hold) Sentence() string {
+	s := string(h.Domain.Level) + " " + h.Domain.Name + " is held"
+	if h.Reason != "" {
+		s += ": " + h.Reason
+	}
+	return s
+}
+
+// Held is what the holds in force make of one node. The zero value means that
+// it is not held.
+type Held struct {
+	// Domain is the one that is held: the widest, or one that is carried out.
+	Domain Domain
+	// Reason is the sentence for people.
+	Reason string
+	// Out says that what stands there is to be carried out.
+	Out bool
+}
+
+// Yes reports whether the node is held.
+func (h Held) Yes() bool { return h.Domain.Name != "" }
+
+// heldBy is what holds in force make of a node. They are in order, so the first
+// that meets it decides.
+func heldBy(inForce []Hold, n *Node) Held {
+	for i := range inForce {
+		if h := &inForce[i]; h.Domain.Holds(n) {
+			return Held{Domain: h.Domain, Reason: h.Sentence(), Out: !h.From.IsZero()}
+		}
+	}
+	return Held{}
+}
+
+// inForce lists the holds that are in force: those that carry out first, then
+// the widest, then by name.
+func inForce(holds []Hold, now time.Time) []Hold {
+	var out []Hold
+	for _, h := range holds {
+		if h.InForce(now) {
+			out = append(out, h)
+		}
+	}
+	slices.SortFunc(out, func(a, b Hold) int {
+		if a.From.IsZero() != b.From.IsZero() {
+			if b.From.IsZero() {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.Domain.Level.width(), a.Domain.Level.width()), cmp.Compare(a.Domain.Name, b.Domain.Name))
+	})
+	return out
+}
+
+// byDomain orders holds as lists show them: the widest level first.
+func byDomain(a, b Hold) int {
+	return cmp.Or(cmp.Compare(b.Domain.Level.width(), a.Domain.Level.width()), cmp.Compare(a.Domain.Name, b.Domain.Name))
+}
