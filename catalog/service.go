@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ServiceConfig is what a Service needs.
@@ -33,6 +34,9 @@ type Service struct {
 	index  atomic.Pointer[Index]
 
 	changing sync.Mutex // held through a change, store and all
+	// doubt says that a write failed, so that kept may not be what the store has.
+	// It is guarded by changing.
+	doubt bool
 
 	mu       sync.Mutex // guards what is below
 	declared []Entry
@@ -81,8 +85,8 @@ func (s *Service) Changed() <-chan struct{} {
 func (s *Service) Add(ctx context.Context, m Model, by Author) (Entry, error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	if s.store == nil {
-		return Entry{}, ErrNoStore
+	if err := s.settle(ctx); err != nil {
+		return Entry{}, err
 	}
 	if old, ok := s.Index().Get(m.Name); ok {
 		return Entry{}, fmt.Errorf("%w: model %q is there already; change it, or remove it first", ErrExists, old.Model.Name)
@@ -96,15 +100,20 @@ func (s *Service) Add(ctx context.Context, m Model, by Author) (Entry, error) {
 func (s *Service) Change(ctx context.Context, name Name, c Change, expected *int64, by Author) (Entry, error) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	old, err := s.writable(name, expected)
-	if err != nil {
-		return Entry{}, err
+	for try := 1; ; try++ {
+		old, err := s.writable(ctx, name, expected)
+		if err != nil {
+			return Entry{}, err
+		}
+		m, err := c.apply(old.Model)
+		if err != nil {
+			return Entry{}, err
+		}
+		e, err := s.put(ctx, m, old.Revision, by)
+		if !overtaken(err, expected, try) {
+			return e, err
+		}
 	}
-	m, err := c.apply(old.Model)
-	if err != nil {
-		return Entry{}, err
-	}
-	return s.put(ctx, m, old.Revision, by)
 }
 
 // Remove drops a definition that no other one names; else the error matches
@@ -112,21 +121,28 @@ func (s *Service) Change(ctx context.Context, name Name, c Change, expected *int
 func (s *Service) Remove(ctx context.Context, name Name, expected *int64, by Author) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	old, err := s.writable(name, expected)
-	if err != nil {
-		return err
+	for try := 1; ; try++ {
+		old, err := s.writable(ctx, name, expected)
+		if err != nil {
+			return err
+		}
+		if users := s.Index().UsedBy(name); len(users) > 0 {
+			return fmt.Errorf("%w: %s name model %q as a fallback or a candidate; change them first", ErrInUse, listNames(users), name)
+		}
+		if err = s.drop(ctx, name, old.Revision, by); !overtaken(err, expected, try) {
+			return err
+		}
 	}
-	if users := s.Index().UsedBy(name); len(users) > 0 {
-		return fmt.Errorf("%w: %s name model %q as a fallback or a candidate; change them first", ErrInUse, listNames(users), name)
-	}
-	if err := s.store.DeleteModel(ctx, name, old.Revision, by); err != nil {
-		return fmt.Errorf("remove model %q: %w", name, err)
-	}
-	s.mu.Lock()
-	s.kept = slices.DeleteFunc(slices.Clone(s.kept), func(e Entry) bool { return e.Model.Name == name })
-	s.mu.Unlock()
-	s.publish()
-	return nil
+}
+
+// changeTries is how often a change that takes any revision is made on a newer
+// one. Only another process can make a newer one meanwhile, so a few are plenty.
+const changeTries = 3
+
+// overtaken reports whether a change is to be made again, on what somebody else
+// has made of the definition meanwhile.
+func overtaken(err error, expected *int64, try int) bool {
+	return expected == nil && try < changeTries && errors.Is(err, ErrStale)
 }
 
 // Reload replaces the declared models, whole or not at all, and says what
@@ -149,9 +165,9 @@ func (s *Service) Reload(declared []Model) (changes []string, err error) {
 }
 
 // writable finds a kept definition at the expected revision.
-func (s *Service) writable(name Name, expected *int64) (*Entry, error) {
-	if s.store == nil {
-		return nil, ErrNoStore
+func (s *Service) writable(ctx context.Context, name Name, expected *int64) (*Entry, error) {
+	if err := s.settle(ctx); err != nil {
+		return nil, err
 	}
 	old, ok := s.Index().Get(name)
 	switch {
@@ -167,8 +183,8 @@ func (s *Service) writable(name Name, expected *int64) (*Entry, error) {
 
 // put validates against everything else, keeps and publishes.
 func (s *Service) put(ctx context.Context, m Model, expected int64, by Author) (Entry, error) {
+	next := s.keptWithout(m.Name)
 	s.mu.Lock()
-	next := slices.DeleteFunc(slices.Clone(s.kept), func(e Entry) bool { return e.Model.Name == m.Name })
 	declared := s.declared
 	s.mu.Unlock()
 	trial := NewIndex(0, append(slices.Clone(declared), append(slices.Clone(next), Entry{Model: m})...))
@@ -177,13 +193,67 @@ func (s *Service) put(ctx context.Context, m Model, expected int64, by Author) (
 	}
 	kept, err := s.store.PutModel(ctx, m, expected, by)
 	if err != nil {
+		s.failed(ctx)
 		return Entry{}, fmt.Errorf("keep model %q: %w", m.Name, err)
 	}
+	s.keep(append(next, kept))
+	return kept, nil
+}
+
+// drop removes a definition from the store and publishes.
+func (s *Service) drop(ctx context.Context, name Name, revision int64, by Author) error {
+	if err := s.store.DeleteModel(ctx, name, revision, by); err != nil {
+		s.failed(ctx)
+		return fmt.Errorf("remove model %q: %w", name, err)
+	}
+	s.keep(s.keptWithout(name))
+	return nil
+}
+
+func (s *Service) keptWithout(name Name) []Entry {
 	s.mu.Lock()
-	s.kept = append(next, kept)
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.kept), func(e Entry) bool { return e.Model.Name == name })
+}
+
+// keep makes these the kept definitions.
+func (s *Service) keep(kept []Entry) {
+	s.mu.Lock()
+	s.kept = kept
 	s.mu.Unlock()
 	s.publish()
-	return kept, nil
+}
+
+// rereadLimit bounds reading the store again after a failed write.
+const rereadLimit = 2 * time.Second
+
+// failed is called after a write that failed. It may have been made all the
+// same, or be refused because somebody else made another, so what the store has
+// is read again: at once, or else before the next change.
+func (s *Service) failed(ctx context.Context) {
+	s.doubt = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rereadLimit)
+	defer cancel()
+	if err := s.settle(ctx); err != nil {
+		s.logger.Warn("definitions could not be read again after a failed write; trying before the next change", "err", err)
+	}
+}
+
+// settle reads the store again when it is in doubt what it has.
+func (s *Service) settle(ctx context.Context) error {
+	if s.store == nil {
+		return ErrNoStore
+	}
+	if !s.doubt {
+		return nil
+	}
+	kept, err := s.store.ListModels(ctx)
+	if err != nil {
+		return fmt.Errorf("load models: %w", err)
+	}
+	s.doubt = false
+	s.keep(kept)
+	return nil
 }
 
 // checkDeclared validates the configuration's models, each and together with

@@ -15,16 +15,20 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// fakeStore keeps definitions in memory; fail, when set, refuses every write.
+// fakeStore keeps definitions in memory; fail, when set, refuses every write, lost
+// makes it and says that it failed, and away refuses every reading.
 type fakeStore struct {
-	mu   sync.Mutex
-	rows map[Name]Entry
-	fail error
+	mu               sync.Mutex
+	rows             map[Name]Entry
+	fail, lost, away error
 }
 
 func (f *fakeStore) ListModels(context.Context) ([]Entry, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.away != nil {
+		return nil, f.away
+	}
 	var out []Entry
 	for _, e := range f.rows {
 		out = append(out, e)
@@ -44,7 +48,7 @@ func (f *fakeStore) PutModel(_ context.Context, m Model, expected int64, by inve
 	}
 	e := Entry{Model: m, Revision: expected + 1, UpdatedBy: by.Principal}
 	f.rows[m.Name] = e
-	return e, nil
+	return e, f.lost
 }
 
 func (f *fakeStore) DeleteModel(_ context.Context, n Name, expected int64, _ inventory.Author) error {
@@ -57,7 +61,7 @@ func (f *fakeStore) DeleteModel(_ context.Context, n Name, expected int64, _ inv
 		return ErrStale
 	}
 	delete(f.rows, n)
-	return nil
+	return f.lost
 }
 
 var ops = inventory.Author{Principal: "token:ops"}
@@ -286,5 +290,84 @@ func TestIndexResolve(t *testing.T) {
 	}
 	if _, ok := new(Index).Resolve("a"); ok {
 		t.Error("the zero index is empty")
+	}
+}
+
+// TestServiceLostAnswer shows that a write which was made though its answer was
+// lost is in force, and spoils no later change.
+func TestServiceLostAnswer(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, store := newService(t)
+	store.lost = errors.New("the connection broke off")
+	if _, err := s.Add(ctx, tiny("a"), ops); !errors.Is(err, store.lost) {
+		t.Fatalf("want the store's error, got %v", err)
+	}
+	if _, ok := s.Index().Get("a"); !ok {
+		t.Error("the definition is kept and not in force")
+	}
+	if _, err := s.Change(ctx, "a", Change{Owner: new("ann")}, nil, ops); !errors.Is(err, store.lost) {
+		t.Fatalf("want the store's error, got %v", err)
+	}
+	store.lost = nil
+	e, err := s.Change(ctx, "a", Change{Class: new(ClassBatch)}, nil, ops)
+	if err != nil || e.Model.Owner != "ann" || e.Model.Class != ClassBatch {
+		t.Errorf("want both changes, got %+v, %v", e, err)
+	}
+	store.lost = errors.New("the connection broke off")
+	if err := s.Remove(ctx, "a", nil, ops); !errors.Is(err, store.lost) {
+		t.Fatalf("want the store's error, got %v", err)
+	}
+	if _, ok := s.Index().Get("a"); ok {
+		t.Error("the definition is gone and still in force")
+	}
+}
+
+// TestServiceDoubt shows that nothing is changed before it is known again what
+// the store has.
+func TestServiceDoubt(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, store := newService(t)
+	store.lost, store.away = errors.New("the connection broke off"), errors.New("the store is away")
+	if _, err := s.Add(ctx, tiny("a"), ops); !errors.Is(err, store.lost) {
+		t.Fatalf("want the store's error, got %v", err)
+	}
+	if _, err := s.Add(ctx, tiny("a"), ops); !errors.Is(err, store.away) {
+		t.Errorf("want no change in doubt, got %v", err)
+	}
+	store.lost, store.away = nil, nil
+	if _, err := s.Add(ctx, tiny("a"), ops); !errors.Is(err, ErrExists) {
+		t.Errorf("want what was kept to be known, got %v", err)
+	}
+}
+
+// TestServiceOvertaken shows that a change which takes any revision is made on
+// what another process has written, and a guarded one is not.
+func TestServiceOvertaken(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, store := newService(t)
+	first, err := s.Add(ctx, tiny("a"), ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := tiny("a")
+	other.Owner = "another process"
+	if _, err := store.PutModel(ctx, other, first.Revision, ops); err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Change(ctx, "a", Change{Class: new(ClassBatch)}, nil, ops)
+	if err != nil || e.Model.Owner != "another process" || e.Model.Class != ClassBatch {
+		t.Errorf("want both changes, got %+v, %v", e, err)
+	}
+	if _, err := store.PutModel(ctx, other, e.Revision, ops); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Change(ctx, "a", Change{Class: new(ClassBatch)}, &e.Revision, ops); !errors.Is(err, ErrStale) {
+		t.Errorf("want ErrStale for a guarded change, got %v", err)
+	}
+	if err := s.Remove(ctx, "a", nil, ops); err != nil {
+		t.Errorf("want it removed whatever its revision: %v", err)
 	}
 }
