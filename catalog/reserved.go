@@ -67,6 +67,9 @@ var vllmFlags = map[string]string{
 	"--kv-events-config": whyProcess,
 }
 
+// vllmAllowed are flags of vLLM that only read like the beginning of one above.
+var vllmAllowed = []string{"--reasoning-parser"}
+
 // simFlags are the simulated engine's.
 var simFlags = map[string]string{
 	"--port": whyAddress, "--host": whyAddress, "--api-key": whySecret, "--api-key-file": whySecret,
@@ -106,13 +109,16 @@ func reserved(table map[string]string, flag string, abbreviations bool) string {
 	if why, ok := table[lower]; ok {
 		return why
 	}
+	if abbreviations && slices.Contains(vllmAllowed, lower) {
+		return ""
+	}
 	// Short flags may have their value glued on: "-tp8".
 	for _, f := range sortedKeys(table) {
 		short := !strings.HasPrefix(f, "--")
 		if short && abbreviations && strings.HasPrefix(lower, f) && digits(lower[len(f):]) {
 			return table[f]
 		}
-		if !short && abbreviations && len(lower) > 4 && strings.HasPrefix(f, lower) {
+		if !short && abbreviations && len(lower) > len("--") && strings.HasPrefix(f, lower) {
 			return table[f]
 		}
 	}

@@ -72,7 +72,21 @@ func againstOthers(x *Index, owners map[string][]claim, m *Model) []error {
 			c.add("canary.model", "%q has a candidate of its own; a candidate cannot have one", k.Model)
 		}
 	}
+	if of, is := candidateOf(x, m.Name); is && m.Canary != nil && m.Canary.Model != m.Name {
+		c.add("canary", "%q is itself the candidate of %q; a candidate cannot have one", m.Name, of)
+	}
 	return c.list
+}
+
+// candidateOf finds the model that another one is the candidate of.
+func candidateOf(x *Index, name Name) (of Name, is bool) {
+	for i := range x.entries {
+		m := &x.entries[i].Model
+		if m.Canary != nil && m.Canary.Model == name && m.Name != name {
+			return m.Name, true
+		}
+	}
+	return "", false
 }
 
 // checkFallbacks complains about fallbacks that are missing, and about a circle
