@@ -23,13 +23,12 @@ func scheduled(windows []catalog.Window, now time.Time) int {
 }
 
 func open(w catalog.Window, now time.Time) bool {
-	from, err1 := time.Parse("15:04", w.From)
-	until, err2 := time.Parse("15:04", w.Until)
-	if err1 != nil || err2 != nil {
+	start, fromReads := catalog.ClockMinutes(w.From)
+	end, untilReads := catalog.ClockMinutes(w.Until)
+	if !fromReads || !untilReads {
 		return false
 	}
 	at := minuteOf(now)
-	start, end := minuteOf(from), minuteOf(until)
 	if start < end {
 		return onDay(w, now) && at >= start && at < end
 	}
