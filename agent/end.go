@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/inventory"
 )
 
 // endDrain is how long an engine may go on with its requests once the agent was
@@ -51,10 +52,18 @@ func (a *Agent) stopEngines() {
 	}
 }
 
-// allDown reports whether the ledger knows of no process.
+// allDown reports whether every shard that is looked after has said that it was
+// stopped. The ledger would not do: a process is started a moment before it is
+// written down.
 func (a *Agent) allDown() bool {
-	for _, id := range a.ledger.ids() {
-		if e, ok := a.ledger.entry(id); ok && e.Process != (processID{}) {
+	down := map[string]bool{}
+	for _, s := range a.Shards() {
+		down[s.ID] = s.State == inventory.ShardStopped
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id := range a.shards {
+		if !down[id] {
 			return false
 		}
 	}
