@@ -119,6 +119,8 @@ func (t *try) do(ctx context.Context, p *replica) *failure {
 	switch {
 	case res.StatusCode/100 != 2:
 		return t.engineError(res)
+	case isEncoded(res.Header):
+		return broken("encoded", "The replica answered in compressed bytes; ask the operator to look at it.")
 	case t.x.ep.streams && isEvents(res.Header.Get("Content-Type")):
 		return t.relay(res)
 	case t.x.out.begun():
@@ -191,6 +193,13 @@ func (x *exchange) bodyFor(served string, adapter int) *buffer {
 		x.sent.b = openai.Rewrite(x.sent.b, x.body.b, &x.asked, e)
 	}
 	return x.sent
+}
+
+// isEncoded reports whether an engine compressed its answer though plain bytes
+// were asked for: nobody here could read it, nor would the client be told.
+func isEncoded(h http.Header) bool {
+	e := h.Get("Content-Encoding")
+	return e != "" && !strings.EqualFold(e, "identity")
 }
 
 func isEvents(contentType string) bool {

@@ -75,7 +75,7 @@ func (l *relay) take(ev *openai.Event) *failure {
 	if !l.hide || ev.Kind != openai.KindData || !facts.UsageOnly() {
 		l.out = append(l.out, ev.Raw...)
 	}
-	if ev.Kind == openai.KindData && (facts.Content || l.open) {
+	if ev.Kind == openai.KindData && (facts.Content || l.open) && !l.tally.Done {
 		l.progress(facts.Content)
 	}
 	l.open = l.open || facts.Content || facts.FinishReason != "" || l.tally.Done || len(l.out) > heldBytes
@@ -104,7 +104,7 @@ func (l *relay) flush() *failure {
 	x.shown = true
 	err := x.out.event(l.out)
 	l.out = l.out[:0]
-	if err != nil && !l.tally.Done {
+	if err != nil {
 		return gone()
 	}
 	return nil

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"sync"
@@ -23,9 +24,17 @@ func newTransports(dial func(context.Context, string, string) (net.Conn, error),
 	return &transports{dial: dial, connect: connect}
 }
 
-// Do sends one request to a replica.
+// errSwitched is an answer that speaks another protocol from there on.
+var errSwitched = errors.New("router: the replica changed the protocol, which nobody asked for")
+
+// Do sends one request to a replica. A change of protocol is refused: the end of
+// the request's context would not end such an exchange.
 func (t *transports) Do(replica string, req *http.Request) (*http.Response, error) {
-	return t.of(replica).RoundTrip(req)
+	res, err := t.of(replica).RoundTrip(req)
+	if err == nil && res.StatusCode == http.StatusSwitchingProtocols {
+		return nil, errors.Join(errSwitched, res.Body.Close())
+	}
+	return res, err
 }
 
 // Forget closes what is idle towards a replica that is gone.
