@@ -82,11 +82,11 @@ func readBody(w http.ResponseWriter, req *http.Request, limit int64) (*buffer, e
 	// Not every writer has deadlines; those of net/http do.
 	_ = rc.SetReadDeadline(time.Now().Add(clientBody))
 	err := b.fill(&patient{body: req.Body, rc: rc, next: time.Now().Add(clientBody / 2)}, req.ContentLength, limit)
-	_ = rc.SetReadDeadline(time.Time{}) // else the wait for the client's end would run into it
 	if err != nil {
 		b.release()
-		return nil, err
+		return nil, err // the deadline stays: the server reads what is left of the body
 	}
+	_ = rc.SetReadDeadline(time.Time{}) // else the wait for the client's end would run into it
 	return b, nil
 }
 

@@ -2,6 +2,7 @@ package router
 
 import (
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -99,6 +100,23 @@ func (c *client) piece(b []byte) error {
 	return err
 }
 
+// send sends a whole answer and closes. What the client has not sent yet of its
+// request is waited for as little as what it does not read.
+func (c *client) send(status int, b []byte) {
+	c.mu.Lock()
+	c.started = true
+	now := time.Now()
+	c.allow(now)
+	// A server reads what is left of a body before it answers, without a limit of
+	// its own. Not every writer has deadlines.
+	_ = c.rc.SetReadDeadline(now.Add(clientBody / 2))
+	c.w.Header()["Content-Length"] = []string{strconv.Itoa(len(b))}
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(b) // a client that is gone needs no answer
+	c.mu.Unlock()
+	c.close()
+}
+
 // allow puts off the time at which a client that reads nothing is given up.
 func (c *client) allow(now time.Time) {
 	if now.Add(clientWrite / 2).Before(c.deadline) {
@@ -114,12 +132,14 @@ func (c *client) last(b []byte) {
 	c.close()
 }
 
-// close ends all writing; the connection may carry another request.
+// close ends all writing; the connection may carry another request. What the
+// server still holds is sent first: later there is no limit to it.
 func (c *client) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
 	if !c.deadline.IsZero() {
+		_ = c.rc.Flush()                       // a client that is gone is no news
 		_ = c.rc.SetWriteDeadline(time.Time{}) // as in allow
 		c.deadline = time.Time{}
 	}

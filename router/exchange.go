@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -113,7 +114,7 @@ func (x *exchange) unread(err error) *failure {
 			"The request is larger than "+strconv.FormatInt(x.r.cfg.Limits.Body, 10)+" bytes, the most that is taken here; send less.")
 		f.status = http.StatusRequestEntityTooLarge
 		return f
-	case x.lost():
+	case x.lost() && !errors.Is(err, os.ErrDeadlineExceeded): // a slow client counts as lost too
 		return gone()
 	}
 	x.w.Header().Set("Connection", "close")

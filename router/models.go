@@ -3,7 +3,6 @@ package router
 import (
 	"net/http"
 	"slices"
-	"strconv"
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/openai"
@@ -92,9 +91,6 @@ func isAdapter(m *catalog.Model, name catalog.Name) bool {
 
 // json answers with a whole body.
 func (x *exchange) json(status int, body []byte) {
-	h := x.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	x.w.WriteHeader(status)
-	_, _ = x.w.Write(body) // a client that is gone needs no answer
+	x.w.Header().Set("Content-Type", "application/json")
+	x.out.send(status, body)
 }

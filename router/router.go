@@ -165,12 +165,13 @@ func paths() []string {
 func (r *Router) plain(w http.ResponseWriter, ready func() error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Request-Id", newRequestID(time.Now()))
+	var out client
+	out.init(w)
 	if ready != nil {
 		if err := ready(); err != nil {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = w.Write([]byte(err.Error() + "\n")) // whoever asked is gone
+			out.send(http.StatusServiceUnavailable, []byte(err.Error()+"\n"))
 			return
 		}
 	}
-	_, _ = w.Write([]byte("ok\n")) // as above
+	out.send(http.StatusOK, []byte("ok\n"))
 }
