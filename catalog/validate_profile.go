@@ -15,9 +15,12 @@ const (
 	MaxDevices = 16
 	// MaxShards is of one replica.
 	MaxShards = 1024
-	// MaxHostGB and MaxHostCores are of one node.
+	// MaxHostGB, MaxDiskGB and MaxHostCores are of one node.
 	MaxHostGB    = 1 << 16
+	MaxDiskGB    = 1 << 20
 	MaxHostCores = 1 << 12
+	// MaxDeviceGB is of one device.
+	MaxDeviceGB = 1 << 12
 )
 
 var engines = []Engine{EngineLlamaCPP, EngineVLLM, EngineSGLang, EngineSim, EngineStatic}
@@ -110,6 +113,9 @@ func checkGPU(c *complaints, field string, g *GPU) {
 		c.add(field+".count", "instances of a partitioned card (%s) cannot be joined; count must be 1", g.Class)
 	}
 	c.negative(field+".memory_gb", int64(g.MemoryGB))
+	if g.MemoryGB > MaxDeviceGB {
+		c.add(field+".memory_gb", "no device has %d GiB of memory; it is a number of GiB, not of MiB", g.MemoryGB)
+	}
 	if g.Shared && g.Count > 1 {
 		c.add(field+".count", "a shared profile uses a part of one device; count must be 1")
 	}
@@ -210,6 +216,9 @@ func checkHost(c *complaints, field string, p *Profile) {
 	c.negative(field+".disk_gb", int64(p.DiskGB))
 	if p.MemoryGB > MaxHostGB {
 		c.add(field+".min_memory_gb", "no node has %d GiB of memory; it is a number of GiB, not of MiB", p.MemoryGB)
+	}
+	if p.DiskGB > MaxDiskGB {
+		c.add(field+".disk_gb", "no node has %d GiB of disk; it is a number of GiB, not of MiB", p.DiskGB)
 	}
 	if p.CPUCores > MaxHostCores {
 		c.add(field+".cpu_cores", "no node has %d cores", p.CPUCores)

@@ -109,6 +109,10 @@ func isSHA256(s string) bool {
 	return true
 }
 
+// MaxFileBytes bounds one file of weights, so that sizes of any number of them
+// can be summed.
+const MaxFileBytes = 16 << 40
+
 func checkFiles(c *complaints, files []File) {
 	seen := map[string]bool{}
 	for i, f := range files {
@@ -124,6 +128,9 @@ func checkFiles(c *complaints, files []File) {
 			c.add(field+".sha256", "a SHA-256 has 64 hexadecimal digits in lower case; compute it with sha256sum")
 		}
 		c.negative(field+".bytes", f.Bytes)
+		if f.Bytes > MaxFileBytes {
+			c.add(field+".bytes", "no file of weights has %d bytes; leave it out when the size is not known", f.Bytes)
+		}
 	}
 }
 
