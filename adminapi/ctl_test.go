@@ -196,6 +196,17 @@ func TestWhereTheTokenComesFrom(t *testing.T) {
 	if err := run("--token-file", file, "models", "list"); err != nil {
 		t.Errorf("a file: %v", err)
 	}
+	// A whole system on one machine keeps it one folder down.
+	dev := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dev, "control"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file, filepath.Join(dev, "control", "admin.token")); err != nil {
+		t.Fatal(err)
+	}
+	if err := run("--data-dir", dev, "models", "list"); err != nil {
+		t.Errorf("want the token of a whole system to be found: %v", err)
+	}
 	if err := run("--data-dir", t.TempDir(), "models", "list"); err == nil || !strings.Contains(err.Error(), "admin.token") {
 		t.Errorf("want to be told where it was looked for, got %v", err)
 	}

@@ -19,8 +19,12 @@ import (
 	"llmgw.io/llmgw/adminapi/adminclient"
 )
 
-// tokenFile is what the control plane calls its own token in its data folder.
-const tokenFile = "admin.token"
+// tokenFile is what the control plane calls its own token in its data folder,
+// and devFolder where that is when the whole system is on one machine.
+const (
+	tokenFile = "admin.token"
+	devFolder = "control"
+)
 
 // session is one run of a command: its flags, its connection, its output.
 type session struct {
@@ -78,11 +82,13 @@ func (s *session) token() (string, error) {
 		dir = defaultDataDir()
 	}
 	path := filepath.Join(dir, tokenFile)
-	t, err := readToken(path)
-	if err != nil {
-		s.looked = "LLMGW_TOKEN, --token-file and " + path
+	for _, p := range []string{path, filepath.Join(dir, devFolder, tokenFile)} {
+		if t, err := readToken(p); err == nil {
+			return t, nil
+		}
 	}
-	return t, nil
+	s.looked = "LLMGW_TOKEN, --token-file and " + path
+	return "", nil
 }
 
 func readToken(path string) (string, error) {
