@@ -104,7 +104,7 @@ func (l *relay) flush() *failure {
 	x.shown = true
 	err := x.out.event(l.out)
 	l.out = l.out[:0]
-	if err != nil {
+	if err != nil && !l.tally.Done {
 		return gone()
 	}
 	return nil
