@@ -38,7 +38,10 @@ type Loop struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	leading bool
-	orders  []*order // oldest first
+	orders  []*order // that wait, oldest first
+	// taken are those that the newest pass looks at. Only passes write it, and
+	// setLeading between two reigns.
+	taken []*order
 }
 
 // New checks the configuration.

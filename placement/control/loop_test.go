@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -349,6 +350,36 @@ func TestOrders(t *testing.T) {
 		}
 		if parked, err := r.loop.Retry(t.Context(), "tiny"); parked || err != nil {
 			t.Errorf("want it not parked, got %t, %v", parked, err)
+		}
+	})
+}
+
+// An order that could not be kept while somebody waited for it is not carried
+// out later.
+func TestOrderThatNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, m := newStore(), newModels(model("tiny", 1))
+		r := start(t, "one", s, m, twoNodes, nil, nil)
+		defer r.stop()
+		after(time.Second)
+		r.say("a1", "tiny-1.0", inventory.ShardReady)
+		after(time.Second)
+		s.set(func() { s.fail = func(string) error { return errAway } })
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if err := r.loop.Restart(ctx, ids{"tiny-1"}, reconciler.Replace); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("want it told that nobody kept the order, got %v", err)
+			}
+			cancel()
+		}
+		s.set(func() { s.fail = nil })
+		after(20 * time.Second)
+		if got := s.ids(); !cmp.Equal(got, []string{"tiny-1"}) || s.row("tiny-1").Restart != "" {
+			t.Errorf("want no restart, got %v and %+v", got, s.row("tiny-1"))
+		}
+		if err := r.loop.Restart(t.Context(), ids{"tiny-1"}, reconciler.Replace); err != nil || !slices.Contains(s.ids(), "tiny-2") {
+			t.Errorf("want an order of now carried out, got %v, %v", s.ids(), err)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/placement"
@@ -54,7 +55,9 @@ func (l *Loop) Restart(ctx context.Context, ids []reconciler.ReplicaID, mode rec
 
 func newOrder(o reconciler.Order) *order { return &order{Order: o, done: make(chan struct{})} }
 
-// give hands orders to the one who leads and waits until they are kept.
+// give hands orders to the one who leads and waits until they are kept. One that
+// nobody waits for any more is withdrawn: whoever was told that there was no
+// answer must not find it carried out an hour later.
 func (l *Loop) give(ctx context.Context, orders []*order) error {
 	l.mu.Lock()
 	if !l.leading {
@@ -67,6 +70,7 @@ func (l *Loop) give(ctx context.Context, orders []*order) error {
 	for _, o := range orders {
 		select {
 		case <-ctx.Done():
+			l.drop(orders)
 			return ctx.Err()
 		case <-o.done:
 		}
@@ -77,24 +81,32 @@ func (l *Loop) give(ctx context.Context, orders []*order) error {
 	return nil
 }
 
+// drop takes orders out of those that wait.
+func (l *Loop) drop(orders []*order) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.orders = slices.DeleteFunc(l.orders, func(o *order) bool { return slices.Contains(orders, o) })
+}
+
+// pendingOrders are the orders that wait, for a pass to take.
 func (l *Loop) pendingOrders() []reconciler.Order {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := make([]reconciler.Order, len(l.orders))
-	for i, o := range l.orders {
+	l.taken = slices.Clone(l.orders)
+	out := make([]reconciler.Order, len(l.taken))
+	for i, o := range l.taken {
 		out[i] = o.Order
 	}
 	return out
 }
 
-// ordersDone drops the n oldest orders, which were kept.
+// ordersDone ends the n oldest orders that were taken, which were kept.
 func (l *Loop) ordersDone(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, o := range l.orders[:n] {
+	done := l.taken[:n]
+	l.drop(done)
+	for _, o := range done {
 		close(o.done)
 	}
-	l.orders = l.orders[n:]
 }
 
 // setLeading lets orders in, or refuses those that wait.
@@ -109,5 +121,5 @@ func (l *Loop) setLeading(leading bool) {
 		o.err = reconciler.ErrNotLeading
 		close(o.done)
 	}
-	l.orders = nil
+	l.orders, l.taken = nil, nil
 }
