@@ -91,6 +91,10 @@ func (c *client) ask(ctx context.Context, address, path, key string, body any) (
 		return answer{}, unreached(path, err)
 	}
 	defer res.Body.Close()
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		// Reading on would not end with the context.
+		return answer{}, foreign("it changes the protocol, which nobody asked for")
+	}
 	b, err := io.ReadAll(io.LimitReader(res.Body, mostBody+1))
 	if err != nil {
 		return answer{}, unreached(path, err)

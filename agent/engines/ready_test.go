@@ -175,6 +175,25 @@ func TestReadyOfNobodyAndOfOtherProtocols(t *testing.T) {
 	}
 }
 
+// A program that changes the protocol would keep its caller for ever, beyond the
+// context's end, and its shard could never be stopped.
+func TestReadyOfWhatChangesTheProtocol(t *testing.T) {
+	t.Parallel()
+	e := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = conn.Read(make([]byte, 1)) // until it is closed
+	}))
+	if err := engines.New(engines.Config{}).LlamaCPP.Ready(t.Context(), e); !errors.Is(err, protocol.ErrForeign) {
+		t.Errorf("want a foreign listener, got %v", err)
+	}
+}
+
 func TestReadyNeedsAKeyToTellByIt(t *testing.T) {
 	t.Parallel()
 	e := serve(t, newFake())

@@ -104,6 +104,10 @@ func (p *Policy) checkRequest(req *http.Request) error {
 // checkAnswer looks at an answer's header. An address to go on to is looked at
 // here already, for http.Client would repeat in its error one it cannot read.
 func (p *Policy) checkAnswer(req *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// Such an exchange ends with no context and keeps to no limit.
+		return p.failed(context.Background(), req.URL.Host, errors.New("the protocol was changed, which nobody asked for"))
+	}
 	if p.cfg.MaxBody > 0 && resp.ContentLength > p.cfg.MaxBody {
 		return fmt.Errorf("%w: %d bytes, and at most %d are taken", ErrTooLarge, resp.ContentLength, p.cfg.MaxBody)
 	}

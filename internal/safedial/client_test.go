@@ -162,6 +162,25 @@ func TestNoOracle(t *testing.T) {
 	}
 }
 
+// A server that changes the protocol is refused: an exchange of that kind does
+// not end with its context, and no limit holds in it.
+func TestChangeOfProtocol(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, false, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = conn.Read(make([]byte, 1)) // until it is closed
+	}))
+	if _, err := fetch(client(t, s.cfg), s.url("example.com", "/")); !errors.Is(err, ErrUnreachable) {
+		t.Errorf("want %v, got %v", ErrUnreachable, err)
+	}
+}
+
 // The cause is for the log, which has it without what a path or a query holds.
 func TestCauseIsLogged(t *testing.T) {
 	t.Parallel()
