@@ -3,6 +3,7 @@ package bunstore
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -30,5 +31,27 @@ func parseDSN(dsn string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the store's path %q: %w", path, err)
 	}
-	return abs, nil
+	return behindLinks(abs), nil
+}
+
+// mostLinks is how many links in a row are followed, as systems do.
+const mostLinks = 40
+
+// behindLinks is the file that a path leads to, there or not: a file that two
+// paths lead to has one lock.
+func behindLinks(path string) string {
+	for range mostLinks {
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		return filepath.Join(dir, filepath.Base(path))
+	}
+	return path
 }

@@ -34,6 +34,29 @@ func TestSecondOpenerIsRefused(t *testing.T) {
 	openAt(t, path)
 }
 
+// A file has one lock, whatever path leads to it, and before it is there too.
+func TestSecondOpenerByAnotherPath(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights of their own on windows")
+	}
+	dir := t.TempDir()
+	folder, file := filepath.Join(dir, "folder"), filepath.Join(dir, "link.db")
+	for _, err := range []error{
+		os.Mkdir(filepath.Join(dir, "real"), 0o700), os.Symlink("real", folder), os.Symlink(filepath.Join("folder", "llmgw.db"), file),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	openAt(t, file)
+	for _, path := range []string{filepath.Join(folder, "llmgw.db"), filepath.Join(dir, "real", "llmgw.db"), file} {
+		if _, err := Open(t.Context(), Config{DSN: path}); !errors.Is(err, storage.ErrInUse) {
+			t.Errorf("%s: want the second one refused, got %v", path, err)
+		}
+	}
+}
+
 func TestWhatIsKeptIsThereAgain(t *testing.T) {
 	t.Parallel()
 	// A path with what has a meaning in URLs and in SQLite's own form of them.
