@@ -105,11 +105,17 @@ func (c *client) ask(ctx context.Context, address, path, key string, body any) (
 	return answer{status: res.StatusCode, body: b}, nil
 }
 
+// noHTTP are the standard library's words for a listener that answers in another
+// protocol, and for one that speaks before it was asked; it has no errors for them.
+var noHTTP = [...]string{"malformed HTTP", "readLoopPeekFailLocked: %!w(<nil>)"}
+
 // unreached tells a listener that speaks no HTTP, which is none of ours, from
-// one that does not answer yet. The standard library has only words for it.
+// one that does not answer yet.
 func unreached(path string, err error) error {
-	if strings.Contains(err.Error(), "malformed HTTP") {
-		return foreign("it does not speak HTTP")
+	for _, words := range noHTTP {
+		if strings.Contains(err.Error(), words) {
+			return foreign("it does not speak HTTP")
+		}
 	}
 	return fmt.Errorf("engines: ask %s: %w", path, err)
 }
