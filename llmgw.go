@@ -169,7 +169,7 @@ func (c *ControlPlane) wireCatalog(ctx context.Context) (err error) {
 func (c *ControlPlane) wireRegistry(ctx context.Context) (err error) {
 	l := c.cfg.Settings.Limits
 	c.registry, err = inventory.NewRegistry(ctx, inventory.RegistryConfig{
-		Store: c.cfg.Store, Logger: c.logger,
+		Store: c.cfg.Store, Holds: c.cfg.Store, Logger: c.logger,
 		UnreachableAfter: time.Duration(l.NodeUnreachable), LostAfter: time.Duration(l.NodeLost),
 	}, c.started)
 	return err

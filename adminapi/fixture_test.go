@@ -130,7 +130,7 @@ func newHouse(t *testing.T, change ...func(*adminapi.Config)) *house {
 	h := &house{store: memstore.New(), agents: &fakeAgents{}, pepper: storage.NewPepper(), tokens: map[storage.Role]string{}, log: &lockedBuffer{}}
 	logger := slog.New(slog.NewTextHandler(h.log, nil))
 	var err error
-	if h.registry, err = inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: h.store}, time.Now()); err != nil {
+	if h.registry, err = inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: h.store, Holds: h.store}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	h.models, err = catalog.NewService(t.Context(), catalog.ServiceConfig{

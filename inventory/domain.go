@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Domain is one place of the building, or one node.
@@ -31,10 +32,20 @@ func ParseDomain(text string) (Domain, error) {
 // String is the level and the name with a colon between: "rack:r12-07".
 func (d Domain) String() string { return string(d.Level) + ":" + d.Name }
 
+// MarshalText writes what [ParseDomain] reads.
+func (d Domain) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Domain) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDomain(string(text))
+	return err
+}
+
 // Holds reports whether the node stands in the domain.
 func (d Domain) Holds(n *Node) bool { return n.Domain(d.Level) == d.Name }
 
 // width is larger for wider levels.
 func (l Level) width() int { return slices.Index(Levels, l) }
 
-func unprintable(r rune) bool { return r < ' ' || r == 0x7f }
+// unprintable are control characters, and what is no text.
+func unprintable(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }

@@ -27,12 +27,19 @@ func newEdition(s *Snapshot) *edition {
 func (e *edition) hold(holds []Hold, now time.Time) {
 	holds = slices.Clone(holds)
 	slices.SortFunc(holds, byDomain)
-	e.holds, e.inForce = holds, inForce(holds, now)
+	e.holds, e.inForce, e.touched = holds, inForce(holds, now), true
 	for _, n := range slices.Clone(e.nodes) {
 		if held := heldBy(e.inForce, n); held != n.Held {
 			next := *n
 			e.put(&next, true)
 		}
+	}
+}
+
+// passTime lets holds begin and end.
+func (e *edition) passTime(now time.Time) {
+	if len(e.holds) > 0 && !slices.Equal(inForce(e.holds, now), e.inForce) {
+		e.hold(e.holds, now)
 	}
 }
 

@@ -2,7 +2,9 @@ package inventory
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,17 +14,17 @@ import (
 // planned work: it does nothing before, and from then on what stands there is
 // carried out too, replacement first. Either ends at Until by itself.
 type Hold struct {
-	Domain Domain
+	Domain Domain `json:"domain"`
 	// Reason is why, in a person's words. May be empty.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 	// By is who holds it.
-	By string
+	By string `json:"by"`
 	// Since is when it was said.
-	Since time.Time
+	Since time.Time `json:"since"`
 	// From is when planned work begins. Zero: it is no planned work.
-	From time.Time
+	From time.Time `json:"from,omitzero"`
 	// Until is when it ends. Zero: when it is released.
-	Until time.Time
+	Until time.Time `json:"until,omitzero"`
 }
 
 // InForce reports whether the hold has begun and has not ended.
@@ -30,6 +32,26 @@ func (h *Hold) InForce(now time.Time) bool { return !now.Before(h.From) && !h.En
 
 // Ended reports whether its end is past.
 func (h *Hold) Ended(now time.Time) bool { return !h.Until.IsZero() && !now.Before(h.Until) }
+
+// MaxReason is how many bytes the reason of a hold may have.
+const MaxReason = 256
+
+// Check says why the hold makes no sense at a time; the error matches
+// ErrInvalid.
+func (h *Hold) Check(now time.Time) error {
+	if _, err := ParseDomain(h.Domain.String()); err != nil {
+		return err
+	}
+	switch {
+	case len(h.Reason) > MaxReason || strings.ContainsFunc(h.Reason, unprintable):
+		return fmt.Errorf("%w: the reason of a hold is one line of at most %d bytes", ErrInvalid, MaxReason)
+	case h.Ended(now):
+		return fmt.Errorf("%w: the end of the hold, %s, is past; give one that is ahead, or leave it out", ErrInvalid, h.Until.UTC().Format(time.RFC3339))
+	case !h.Until.IsZero() && !h.From.Before(h.Until):
+		return fmt.Errorf("%w: the hold would end at %s, before it begins at %s", ErrInvalid, h.Until.UTC().Format(time.RFC3339), h.From.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
 
 // Sentence says what is held and why: "rack r12-07 is held: PDU swap".
 func (h *Hold) Sentence() string {

@@ -16,6 +16,8 @@ import (
 type RegistryConfig struct {
 	// Store keeps what people set. Required.
 	Store Store
+	// Holds keeps the holds of places. Nil: nothing can be held.
+	Holds HoldStore
 	// UnreachableAfter and LostAfter are the silences after which a node counts
 	// as such. Default 15 and 60 seconds.
 	UnreachableAfter time.Duration
@@ -31,8 +33,12 @@ type RegistryConfig struct {
 // so that readers never wait and never see half of a change.
 type Registry struct {
 	store Store
+	holds HoldStore
 	log   *slog.Logger
 	tick  time.Duration
+
+	// holding keeps changes of holds one after the other, here and in the store.
+	holding sync.Mutex
 
 	snapshot atomic.Pointer[Snapshot]
 
@@ -65,7 +71,7 @@ func NewRegistry(ctx context.Context, cfg RegistryConfig, now time.Time) (*Regis
 	}
 	tick := min(time.Second, cfg.UnreachableAfter/15)
 	r := &Registry{
-		store: cfg.Store, log: cfg.Logger, tick: tick,
+		store: cfg.Store, holds: cfg.Holds, log: cfg.Logger, tick: tick,
 		changed: make(chan struct{}),
 		silence: newSilence(cfg.UnreachableAfter, cfg.LostAfter, tick, now),
 		quiet:   map[NodeID]beat{},
@@ -77,6 +83,9 @@ func NewRegistry(ctx context.Context, cfg RegistryConfig, now time.Time) (*Regis
 		r.silence.begin(s.Node, now)
 	}
 	r.snapshot.Store(NewSnapshot(1, nodes))
+	if err := r.loadHolds(ctx, now); err != nil {
+		return nil, fmt.Errorf("inventory: load the holds: %w", err)
+	}
 	return r, nil
 }
 
@@ -94,11 +103,14 @@ func (cfg RegistryConfig) check() error {
 	return errors.Join(bad...)
 }
 
-// Run lets silence grow: it marks nodes unreachable and lost, by the real clock,
-// until ctx ends.
+// Run lets silence grow: it marks nodes unreachable and lost, lets holds begin
+// and end, and sweeps those that ended, by the real clock, until ctx ends.
 func (r *Registry) Run(ctx context.Context) error {
 	t := time.NewTicker(r.tick)
 	defer t.Stop()
+	var sweep sync.WaitGroup
+	defer sweep.Wait()
+	sweep.Go(func() { r.sweepHolds(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -137,6 +149,7 @@ func (r *Registry) Tick(now time.Time) {
 		e.put(&next, hearing != n.Hearing)
 	}
 	clear(r.quiet)
+	e.passTime(now)
 	if e.touched {
 		r.publish(e, e.decisive)
 	}

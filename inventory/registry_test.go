@@ -20,9 +20,9 @@ var ops = inventory.Author{Principal: "token:ops"}
 // start is a fixed moment for tests that need no running clock.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func open(t *testing.T, store inventory.Store, now time.Time) *inventory.Registry {
+func open(t *testing.T, store *inventorytest.Store, now time.Time) *inventory.Registry {
 	t.Helper()
-	r, err := inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: store}, now)
+	r, err := inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: store, Holds: store}, now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,10 @@ import (
 //	                on versions that are past
 //	release         replicas
 //	forget          nodes
+//	label           "node key=value key-" lines
+//	hold [from=1h] [until=2h]  "rack:r1 reason" lines, with times from now
+//	unhold          domains
+//	sweep           drops the holds that have ended
 //
 // The answer is the fleet after it. "*" is before nodes with a new version;
 // "signal" says that those who wait were told.
@@ -136,6 +140,17 @@ func (s *script) lineCommand(d *datadriven.TestData, words []string, b *strings.
 		s.r.Release(words[0])
 	case "forget":
 		err = s.r.Forget(s.t.Context(), inventory.NodeID(words[0]), ops)
+	case "label":
+		_, err = s.r.SetLabels(s.t.Context(), inventory.NodeID(words[0]), labelChange(words[1:]), ops)
+	case "hold":
+		err = s.hold(d, words)
+	case "unhold":
+		var place inventory.Domain
+		if place, err = inventory.ParseDomain(words[0]); err == nil {
+			err = s.r.ReleaseHold(s.t.Context(), place, s.now, ops)
+		}
+	case "sweep":
+		err = s.r.SweepHolds(s.t.Context(), s.now)
 	default:
 		d.Fatalf(s.t, "no such command: %s", d.Cmd)
 	}
@@ -144,9 +159,48 @@ func (s *script) lineCommand(d *datadriven.TestData, words []string, b *strings.
 	}
 }
 
+func labelChange(words []string) map[string]*string {
+	out := map[string]*string{}
+	for _, w := range words {
+		if k, v, set := strings.Cut(w, "="); set {
+			out[k] = &v
+		} else {
+			out[strings.TrimSuffix(w, "-")] = nil
+		}
+	}
+	return out
+}
+
+func (s *script) hold(d *datadriven.TestData, words []string) error {
+	place, err := inventory.ParseDomain(words[0])
+	if err != nil {
+		return err
+	}
+	h := inventory.Hold{Domain: place, Reason: strings.Join(words[1:], " ")}
+	for key, at := range map[string]*time.Time{"from": &h.From, "until": &h.Until} {
+		if !d.HasArg(key) {
+			continue
+		}
+		var v string
+		d.ScanArgs(s.t, key, &v)
+		in, err := time.ParseDuration(v)
+		if err != nil {
+			d.Fatalf(s.t, "%v", err)
+		}
+		*at = s.now.Add(in)
+	}
+	_, err = s.r.Hold(s.t.Context(), h, s.now, ops)
+	return err
+}
+
 func (s *script) show(b *strings.Builder) {
 	fleet := s.r.Snapshot()
-	for i, line := range strings.Split(strings.TrimSpace(inventorytest.Format(fleet)), "\n") {
+	lines := strings.Split(strings.TrimSpace(inventorytest.Format(fleet)), "\n")
+	for range fleet.Holds() {
+		fmt.Fprintln(b, lines[0])
+		lines = lines[1:]
+	}
+	for i, line := range lines {
 		if line == "" {
 			b.WriteString("no nodes\n")
 			continue
@@ -156,6 +210,10 @@ func (s *script) show(b *strings.Builder) {
 			mark = "*"
 		}
 		s.seen[n.ID] = n.Version
-		fmt.Fprintf(b, "%s %s  (%s)\n", mark, line, n.State())
+		fmt.Fprintf(b, "%s %s  (%s)", mark, line, n.State())
+		if n.Held.Yes() {
+			fmt.Fprintf(b, "  [%s; out %t]", n.Held.Reason, n.Held.Out)
+		}
+		b.WriteByte('\n')
 	}
 }

@@ -15,6 +15,21 @@ type NodeSettings struct {
 	Revision int64 `json:"revision"`
 }
 
+// HoldStore keeps the holds of places, one a domain.
+//
+// Methods may block and may be called at once from many goroutines; returned
+// slices belong to the caller. Put and Delete write the row and its audit entry
+// in one transaction.
+type HoldStore interface {
+	// ListHolds returns every hold, ordered by its domain's text.
+	ListHolds(ctx context.Context) ([]Hold, error)
+	// PutHold keeps a hold in place of the one its domain had.
+	PutHold(ctx context.Context, h Hold, by Author) error
+	// DeleteHold drops the hold of a domain; harmless, and not noted, when there
+	// is none.
+	DeleteHold(ctx context.Context, d Domain, by Author) error
+}
+
 // Store keeps what people set on nodes.
 //
 // Methods may block and may be called at once from many goroutines; returned

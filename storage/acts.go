@@ -33,6 +33,16 @@ func ActDeleteNode(id inventory.NodeID, before *inventory.NodeSettings, revoked 
 	return Act{Action: "nodes.delete", Object: "node:" + string(id), Before: orNil(before), After: noted{RevokedAt: revoked.UTC()}}
 }
 
+// ActPutHold is a place held. before nil: it was not.
+func ActPutHold(before, after *inventory.Hold) Act {
+	return Act{Action: "holds.put", Object: "hold:" + after.Domain.String(), Before: orNil(before), After: after}
+}
+
+// ActDeleteHold is a place released.
+func ActDeleteHold(before *inventory.Hold) Act {
+	return Act{Action: "holds.delete", Object: "hold:" + before.Domain.String(), Before: before}
+}
+
 // ActAuthority is the cluster's authority kept for the first time.
 func ActAuthority() Act { return Act{Action: "authority.create", Object: "authority"} }
 

@@ -63,6 +63,14 @@ func CheckNode(id inventory.NodeID) error {
 	return nil
 }
 
+// CheckHold answers ErrInvalid for a hold that cannot be kept.
+func CheckHold(h *inventory.Hold) error {
+	if _, err := inventory.ParseDomain(h.Domain.String()); err != nil || !clean(h.Domain.Name, h.Reason, h.By) {
+		return fmt.Errorf("%q cannot be held: %w", h.Domain, ErrInvalid)
+	}
+	return nil
+}
+
 // CheckUsage answers ErrInvalid for a row that has no request id: it could be
 // counted twice.
 func CheckUsage(rows []Request) error {

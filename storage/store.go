@@ -12,6 +12,7 @@ import (
 type Store interface {
 	catalog.Store
 	inventory.Store
+	inventory.HoldStore
 	Enrolment
 	JoinTokens
 	AdminTokens

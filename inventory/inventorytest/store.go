@@ -11,7 +11,7 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// Store is an inventory.Store in memory. The zero value is empty and ready. It
+// Store is an inventory.Store and HoldStore in memory. The zero value is empty and ready. It
 // may be used by any number of goroutines at once.
 type Store struct {
 	// Fail, when set, is asked before every call with the method's name; what
@@ -20,11 +20,16 @@ type Store struct {
 
 	mu   sync.Mutex
 	rows map[inventory.NodeID]inventory.NodeSettings
+	// holds by their domain's text.
+	holds map[string]inventory.Hold
 	// By are the authors of the writes that were made, in order.
 	by []inventory.Author
 }
 
-var _ inventory.Store = (*Store)(nil)
+var (
+	_ inventory.Store     = (*Store)(nil)
+	_ inventory.HoldStore = (*Store)(nil)
+)
 
 // ListNodeSettings returns every row, ordered by node.
 func (s *Store) ListNodeSettings(context.Context) ([]inventory.NodeSettings, error) {

@@ -27,6 +27,7 @@ type Store struct {
 
 	models map[catalog.Name]modelRow
 	nodes  map[inventory.NodeID]nodeRow
+	holds  map[inventory.Domain]inventory.Hold
 
 	certPEM, keyPEM []byte
 	joinTokens      map[string]joinRow
@@ -52,6 +53,7 @@ func New() *Store {
 	return &Store{
 		models:       map[catalog.Name]modelRow{},
 		nodes:        map[inventory.NodeID]nodeRow{},
+		holds:        map[inventory.Domain]inventory.Hold{},
 		joinTokens:   map[string]joinRow{},
 		certificates: map[string]certificateRow{},
 		revocations:  map[inventory.NodeID]time.Time{},

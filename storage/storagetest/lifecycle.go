@@ -2,6 +2,7 @@ package storagetest
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"llmgw.io/llmgw/catalog"
@@ -13,7 +14,7 @@ import (
 // good on a store that has the key k.
 func calls(s storage.Store) map[string]func(ctx context.Context) error {
 	made := func() ([]byte, []byte, error) { return []byte("c"), []byte("k"), nil }
-	return map[string]func(ctx context.Context) error{
+	all := map[string]func(ctx context.Context) error{
 		"Ping":       s.Ping,
 		"ListModels": func(ctx context.Context) error { _, err := s.ListModels(ctx); return err },
 		"PutModel": func(ctx context.Context) error {
@@ -68,6 +69,8 @@ func calls(s storage.Store) map[string]func(ctx context.Context) error {
 		"LoadAssignments":   func(ctx context.Context) error { _, err := s.Lead(1).LoadAssignments(ctx); return err },
 		"ChangeAssignments": func(ctx context.Context) error { return s.Lead(1).ChangeAssignments(ctx, storage.AssignmentChange{}) },
 	}
+	maps.Copy(all, holdCalls(s))
+	return all
 }
 
 func testLifecycle(t *testing.T, open Opener) {

@@ -20,6 +20,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 	}{
 		{"models", testModels},
 		{"nodes", testNodes},
+		{"holds", testHolds},
 		{"enrolment", testEnrolment},
 		{"join tokens", testJoinTokens},
 		{"admin tokens", testAdminTokens},
