@@ -208,6 +208,11 @@ func TestDeclaredKeys(t *testing.T) {
 			t.Errorf("want only %s declared, got %+v", id, k)
 		}
 	}
+	w := httptest.NewRecorder()
+	c.Admin().ServeHTTP(w, fromHere(httptest.NewRequest(http.MethodGet, "http://127.0.0.1/api/v1/keys", nil)))
+	if strings.Contains(w.Body.String(), "0001-01-01") {
+		t.Errorf("a time that nobody said is no time, got %s", w.Body)
+	}
 	var refused *adminclient.Error
 	if _, err := client.RevokeKey(t.Context(), id); !errors.As(err, &refused) || refused.Status != http.StatusConflict || refused.Code != "read_only" {
 		t.Errorf("want 409 read_only for a declared key, got %v", err)
@@ -215,6 +220,12 @@ func TestDeclaredKeys(t *testing.T) {
 	if _, err := client.RevokeKey(t.Context(), made.ID); err != nil {
 		t.Errorf("the other one is kept here: %v", err)
 	}
+}
+
+// fromHere makes a request come from this machine.
+func fromHere(r *http.Request) *http.Request {
+	r.RemoteAddr = "127.0.0.1:50000"
+	return r
 }
 
 // TestReload shows that a file's models are put in force whole or not at all.

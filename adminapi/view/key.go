@@ -14,7 +14,7 @@ type Key struct {
 	Project   string    `json:"project"`
 	User      string    `json:"user,omitempty"`
 	Prefix    string    `json:"prefix" doc:"how the key begins, to tell it apart"`
-	CreatedAt time.Time `json:"created_at"`
+	CreatedAt time.Time `json:"created_at,omitzero" doc:"absent: the configuration file declares the key and does not say"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
 	LastUsed  time.Time `json:"last_used,omitzero"`
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
