@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,11 +98,11 @@ func TestClusterName(t *testing.T) {
 func TestTwoInOneProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		led := map[string]bool{}
+		var led sync.Map
 		named := func(name string) *ControlPlane {
 			return plane(t, func(c *Config) {
 				c.Holder, c.Settings.Cluster.Name = name, name
-				c.Events = control.Events{Led: func(_ int64, leading bool) { led[name] = leading }}
+				c.Events = control.Events{Led: func(_ int64, leading bool) { led.Store(name, leading) }}
 			})
 		}
 		a, b := named("a"), named("b")
@@ -111,8 +112,10 @@ func TestTwoInOneProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if a.leader() != "a" || b.leader() != "b" || !led["a"] || !led["b"] {
-			t.Errorf("want each to lead, got %q and %q, told %v", a.leader(), b.leader(), led)
+		toldA, _ := led.Load("a")
+		toldB, _ := led.Load("b")
+		if a.leader() != "a" || b.leader() != "b" || toldA != true || toldB != true {
+			t.Errorf("want each to lead, got %q and %q, told %v and %v", a.leader(), b.leader(), toldA, toldB)
 		}
 		if n := len(b.Catalog().Index().Entries()); n != 0 {
 			t.Errorf("want no model in the other one, got %d", n)
