@@ -39,9 +39,9 @@ func text(s string, limit int) string {
 	}, strings.ToValidUTF8(s, ""))
 }
 
-// facts cleans a report in place of its own copy. An address that could not be
-// the machine's is left out: routers go where it says.
-func facts(f inventory.Facts, peer netip.Addr) inventory.Facts {
+// facts cleans a node's report in place of its own copy. An address that could
+// not be the machine's is left out: routers go where it says.
+func (h *Hub) facts(f inventory.Facts, node inventory.NodeID, peer netip.Addr) inventory.Facts {
 	weights := f.Weights
 	if len(weights) > maxWeights {
 		weights = weights[:maxWeights]
@@ -52,23 +52,10 @@ func facts(f inventory.Facts, peer netip.Addr) inventory.Facts {
 		f.Weights = weights
 		clean(reflect.ValueOf(&f.Weights).Elem(), maxWeights)
 	}
-	if a, err := netip.ParseAddr(f.MgmtAddr); err != nil || !mayBe(a, peer) {
+	if a, err := netip.ParseAddr(f.MgmtAddr); err != nil || !mayBe(a, peer) || h.anothers(a, node, peer) {
 		f.MgmtAddr = ""
 	}
 	return f
-}
-
-// mayBe reports whether a machine that calls from peer may call an address its
-// own. This machine's own addresses are only for those that are on it.
-func mayBe(a, peer netip.Addr) bool {
-	a, peer = a.Unmap(), peer.Unmap()
-	switch {
-	case a.IsLoopback():
-		return peer.IsLoopback()
-	case a.IsUnspecified(), a.IsMulticast(), a.IsLinkLocalUnicast():
-		return a == peer
-	}
-	return true
 }
 
 // clean walks over plain values: texts are cleaned, lists and maps shortened.
@@ -172,19 +159,4 @@ func known(s inventory.ShardState) bool {
 		return true
 	}
 	return false
-}
-
-// reachable reports whether routers may be sent to an address: it must be of
-// the machine that says so, or a node could point them at anything.
-func reachable(address, mgmt string, peer netip.Addr) bool {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil || ap.Port() == 0 {
-		return false
-	}
-	a, peer := ap.Addr().Unmap(), peer.Unmap()
-	if a.IsLoopback() {
-		return peer.IsLoopback()
-	}
-	m, err := netip.ParseAddr(mgmt)
-	return a == peer || err == nil && m.Unmap() == a && mayBe(a, peer)
 }

@@ -97,7 +97,7 @@ func (h *Hub) takeReport(s *session, node inventory.NodeID, peer netip.Addr, in 
 	rep := inventory.Report{Whole: !s.overtaken(in.Run, in.Rev)}
 	h.mu.Unlock()
 	if in.Facts != nil {
-		f := facts(*in.Facts, peer)
+		f := h.facts(*in.Facts, node, peer)
 		rep.Facts = &f
 	}
 	if rep.Whole {
