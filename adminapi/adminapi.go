@@ -56,7 +56,12 @@ func (a *API) mux() chi.Router {
 	m := chi.NewRouter()
 	rows := table()
 	for i := range rows {
-		m.Method(rows[i].method, rows[i].pattern, a.guard(a.serve(&rows[i])))
+		h := a.guard(a.serve(&rows[i]))
+		m.Method(rows[i].method, rows[i].pattern, h)
+		// What is not a stream can be asked for its header alone.
+		if rows[i].method == http.MethodGet && rows[i].media == "" {
+			m.Method(http.MethodHead, rows[i].pattern, h)
+		}
 	}
 	m.NotFound(a.guard(a.notFound))
 	m.MethodNotAllowed(a.guard(a.wrongMethod))
@@ -94,7 +99,7 @@ func (a *API) notFound(_ http.ResponseWriter, r *http.Request, _ string) error {
 // wrongMethod says which methods a path has.
 func (a *API) wrongMethod(w http.ResponseWriter, r *http.Request, _ string) error {
 	path := chi.RouteContext(r.Context()).RoutePath
-	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		if a.routes.Match(chi.NewRouteContext(), m, path) {
 			w.Header().Add("Allow", m)
 		}

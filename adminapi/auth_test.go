@@ -179,8 +179,8 @@ func TestUnknownRoutesAndMethods(t *testing.T) {
 		t.Errorf("want 404, got %d %s", w.Code, w.Body)
 	}
 	w := h.ask(http.MethodPatch, "/api/v1/models/x", "")
-	if got := fmt.Sprint(w.Header()["Allow"]); w.Code != http.StatusMethodNotAllowed || got != "[GET PUT DELETE]" {
-		t.Errorf("want 405 that allows GET, PUT and DELETE, got %d %s %s", w.Code, got, w.Body)
+	if got := fmt.Sprint(w.Header()["Allow"]); w.Code != http.StatusMethodNotAllowed || got != "[GET HEAD PUT DELETE]" {
+		t.Errorf("want 405 that allows GET, HEAD, PUT and DELETE, got %d %s %s", w.Code, got, w.Body)
 	}
 	refusalOf(t, w)
 }

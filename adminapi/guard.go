@@ -71,7 +71,7 @@ func (a *API) refused(w http.ResponseWriter, r *http.Request, err error, id stri
 // from another origin.
 func (a *API) foreign(r *http.Request) error {
 	if !a.knownHost(r.Host) {
-		return refuse(http.StatusForbidden, codeForbidden, "this control plane does not answer to the host name %q; use its address, or add the name to the hosts it allows", clip(r.Host))
+		return refuse(http.StatusForbidden, codeForbidden, "this control plane does not answer to the host name %q; use its address, or add the name to listen.admin.names of its configuration", clip(r.Host))
 	}
 	if err := a.cross.Check(r); err != nil {
 		return refuse(http.StatusForbidden, codeForbidden, "this request comes from a page of another origin; send it from a client of your own")

@@ -3,7 +3,9 @@ package adminapi_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -318,5 +320,30 @@ func TestRestart(t *testing.T) {
 	}
 	if h.loop.mode != reconciler.Replace {
 		t.Errorf("the last order was not in place, got %q", h.loop.mode)
+	}
+}
+
+// TestHeaderAlone shows that a revision can be asked for without the definition.
+func TestHeaderAlone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.must(t, tiny("tiny"))
+	srv := httptest.NewServer(h.api)
+	defer srv.Close()
+	for path, want := range map[string]int{"/api/v1/models/tiny": http.StatusOK, "/api/v1/models/none": http.StatusNotFound, "/api/v1/restart": http.StatusMethodNotAllowed} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodHead, srv.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+h.tokens[storage.RoleViewer])
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || len(body) > 0 || err != nil || (want == http.StatusOK && resp.Header.Get("ETag") == "") {
+			t.Errorf("%s: want %d without a body, got %d %q, %v", path, want, resp.StatusCode, body, err)
+		}
 	}
 }
