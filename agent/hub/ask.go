@@ -76,11 +76,17 @@ func (h *Hub) Logs(ctx context.Context, node inventory.NodeID, args protocol.Log
 	}
 	if err := h.await(ctx, a); err != nil {
 		h.forget(a)
+		_ = a.in.CloseWithError(errReaderGone) // an answer may just have begun
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { a.fail(ctx.Err()) })
+	// The agent ends by itself at the deadline; one that does not is cut off.
+	late := time.AfterFunc(time.Until(a.deadline)+h.cfg.Limits.AskWait, func() {
+		a.fail(fmt.Errorf("%w: the log of %s goes on beyond its time", ErrTimeout, node))
+	})
 	return &logStream{r: io.LimitReader(a.in, h.cfg.Limits.LogBytes), close: func() {
 		stop()
+		late.Stop()
 		h.forget(a)
 		_ = a.in.CloseWithError(errReaderGone)
 	}}, nil

@@ -13,6 +13,11 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
+// besideAsks is how many exchanges a node may have open beside its answers: a
+// poll and a beat, and those of connections that died without a word. Each may
+// hold a whole frame in memory.
+const besideAsks = 8
+
 // known lets in nodes with a certificate that is good now, not revoked, and
 // within their rate; and ends the exchange when the node is removed meanwhile.
 func (h *Hub) known(serve func(http.ResponseWriter, *http.Request, caller)) http.HandlerFunc {
@@ -25,6 +30,11 @@ func (h *Hub) known(serve func(http.ResponseWriter, *http.Request, caller)) http
 		s := h.session(c.node)
 		if !s.limit.Allow() {
 			h.write(w, c, nil, refuse(protocol.CodeLimited, "this node asks too often; wait a moment"))
+			return
+		}
+		defer s.open.Add(-1)
+		if int(s.open.Add(1)) > h.cfg.Limits.Asks+besideAsks {
+			h.write(w, c, nil, refuse(protocol.CodeLimited, "this node has too many exchanges open; end some"))
 			return
 		}
 		ctx, cancel := context.WithCancel(r.Context())

@@ -3,6 +3,7 @@ package hub
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -17,8 +18,10 @@ import (
 const (
 	// PathHealth answers anybody that the listener is there, and nothing else.
 	PathHealth = "/healthz"
-	// bodyTime is how long a body may take to arrive.
+	// bodyTime is how long a body may take to arrive, and an answer to be taken.
 	bodyTime = 30 * time.Second
+	// maxRequest bounds what a machine sends to join or to renew, in bytes.
+	maxRequest = 64 << 10
 	// maxDepth is how deep a body may nest.
 	maxDepth = 64
 )
@@ -28,6 +31,7 @@ const (
 // are open to a caller without a certificate.
 func (h *Hub) Handler() http.Handler {
 	r := chi.NewRouter()
+	r.Use(impatient)
 	r.Get(PathHealth, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	r.Post(protocol.PathJoin, h.serveJoin)
 	r.Post(protocol.PathRenew, h.serveRenew)
@@ -35,6 +39,24 @@ func (h *Hub) Handler() http.Handler {
 	r.Post(protocol.PathSync, h.known(h.serveSync))
 	r.Post(protocol.PathAnswers, h.known(h.serveAnswer))
 	return r
+}
+
+// impatient bounds what the server does by itself, also for strangers, and has
+// no limit for: it waits for what no handler read of a body, and for its caller
+// to take what is left of the answer.
+func impatient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
+		_ = rc.SetWriteDeadline(time.Time{}) // of the connection's last answer
+		next.ServeHTTP(w, r)
+		answerSoon(w)
+	})
+}
+
+// answerSoon bounds how long an answer is waited for to be taken.
+func answerSoon(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(bodyTime))
 }
 
 // caller is who a request is from.
@@ -45,7 +67,7 @@ type caller struct {
 
 func (h *Hub) serveBeat(w http.ResponseWriter, r *http.Request, c caller) {
 	var b protocol.Beat
-	if !read(w, r, &b) {
+	if !read(w, r, protocol.MaxFrame, &b) {
 		return
 	}
 	ans, err := h.beat(r.Context(), c.node, c.peer, b)
@@ -54,7 +76,7 @@ func (h *Hub) serveBeat(w http.ResponseWriter, r *http.Request, c caller) {
 
 func (h *Hub) serveSync(w http.ResponseWriter, r *http.Request, c caller) {
 	var s protocol.Sync
-	if !read(w, r, &s) {
+	if !read(w, r, protocol.MaxFrame, &s) {
 		return
 	}
 	ans, err := h.sync(r.Context(), c.node, c.peer, s)
@@ -63,12 +85,13 @@ func (h *Hub) serveSync(w http.ResponseWriter, r *http.Request, c caller) {
 
 func (h *Hub) serveAnswer(w http.ResponseWriter, r *http.Request, c caller) {
 	if r.Header.Get(protocol.HeaderStream) != "" {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a log that is followed is quiet for long
 		ans := protocol.Answer{ID: chi.URLParam(r, "id"), OK: true}
 		h.write(w, c, struct{}{}, h.Answer(r.Context(), c.node, ans, r.Body))
 		return
 	}
 	var ans protocol.Answer
-	if !read(w, r, &ans) {
+	if !read(w, r, protocol.MaxFrame, &ans) {
 		return
 	}
 	ans.ID = chi.URLParam(r, "id")
@@ -77,15 +100,17 @@ func (h *Hub) serveAnswer(w http.ResponseWriter, r *http.Request, c caller) {
 
 // read decodes a body within its bounds. Keys that are not known are ignored:
 // the agent may be newer. It has answered when it reports false.
-func read(w http.ResponseWriter, r *http.Request, into any) bool {
+func read(w http.ResponseWriter, r *http.Request, limit int64, into any) bool {
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxFrame))
-	_ = rc.SetReadDeadline(time.Time{})
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err == nil {
+		_ = rc.SetReadDeadline(time.Time{}) // else the wait for the caller's end would run into it
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		reply(w, http.StatusRequestEntityTooLarge, refuse(protocol.CodeTooLarge, "the message is larger than 4 MiB; report fewer weights, or split what is asked"))
+		reply(w, http.StatusRequestEntityTooLarge, refuse(protocol.CodeTooLarge, fmt.Sprintf("the message is larger than %d bytes; report fewer weights, or split what is asked", limit)))
 		return false
 	case err != nil:
 		reply(w, http.StatusBadRequest, refuse(protocol.CodeInvalid, "the message did not arrive whole; send it again"))
@@ -140,6 +165,7 @@ func reply(w http.ResponseWriter, status int, body any) {
 	if err != nil {
 		status, data = http.StatusInternalServerError, []byte(`{"error":"the answer cannot be written","code":"internal"}`)
 	}
+	answerSoon(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(data)

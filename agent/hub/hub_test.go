@@ -401,6 +401,49 @@ func TestRateOfOneNode(t *testing.T) {
 	}
 }
 
+// What one node has open at once is bounded, since each exchange may hold a
+// whole frame, and others do not pay for it.
+func TestExchangesOfOneNode(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hub.Limits{Asks: 1, PerSecond: 10000, Burst: 10000})
+	c := client(t, cert(t, w.ca, "n1", time.Now(), 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	var open sync.WaitGroup
+	defer open.Wait()
+	defer cancel()
+	for range 9 {
+		body, never := io.Pipe()
+		defer never.Close()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.addr+protocol.PathBeat, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open.Go(func() {
+			if resp, err := c.Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		})
+	}
+	until(t, func() bool {
+		status, refusal, _ := w.post(c, protocol.PathBeat, protocol.Beat{Node: "n1"})
+		return status == http.StatusTooManyRequests && refusal.Code == protocol.CodeLimited
+	})
+	other := client(t, cert(t, w.ca, "n2", time.Now(), 0))
+	if status, refusal, _ := w.post(other, protocol.PathBeat, protocol.Beat{Node: "n2"}); status != http.StatusOK {
+		t.Errorf("another node: %d %+v", status, refusal)
+	}
+}
+
+// Whoever has no certificate yet may not send much.
+func TestJoinIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hub.Limits{})
+	body := protocol.Join{Node: "n1", Token: strings.Repeat("x", 65<<10)}
+	if status, refusal, _ := w.post(client(t, nil), protocol.PathJoin, body); status != http.StatusRequestEntityTooLarge || refusal.Code != protocol.CodeTooLarge {
+		t.Errorf("a large request to join: %d %+v", status, refusal)
+	}
+}
+
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, hub.Limits{Joins: 1000})

@@ -19,7 +19,7 @@ func (h *Hub) serveJoin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var j protocol.Join
-	if !read(w, r, &j) {
+	if !read(w, r, maxRequest, &j) {
 		return
 	}
 	ans, err := h.join(r.Context(), j)
@@ -84,7 +84,7 @@ func (h *Hub) serveRenew(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var in protocol.Renew
-	if !read(w, r, &in) {
+	if !read(w, r, maxRequest, &in) {
 		return
 	}
 	ans, err := h.renew(r.Context(), c.node, in)

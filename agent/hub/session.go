@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -11,9 +12,11 @@ import (
 )
 
 // session is what the hub knows of one node's agent since this process started.
-// The hub's lock guards it, but for limit and cut.
+// The hub's lock guards it, but for limit, open and cut.
 type session struct {
 	limit *rate.Limiter
+	// open are exchanges that run now.
+	open atomic.Int32
 	// cut ends with the session: every exchange of the node ends with it.
 	cut context.Context //nolint:containedctx // the session is what the context is the life of
 	end context.CancelFunc
