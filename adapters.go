@@ -64,11 +64,27 @@ func (n *nodes) Forget(ctx context.Context, id inventory.NodeID, by inventory.Au
 
 // Logs asks the node's agent.
 func (n *nodes) Logs(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error) {
-	r, err := n.hub.Logs(ctx, inventory.NodeID(node), protocol.LogsArgs{Shard: shard, Tail: tail, Follow: follow})
-	if errors.Is(err, hub.ErrNoNode) {
-		return nil, fmt.Errorf("%w: %s", inventory.ErrNotFound, node)
+	id := inventory.NodeID(node)
+	r, err := n.hub.Logs(ctx, id, protocol.LogsArgs{Shard: shard, Tail: tail, Follow: follow})
+	if err != nil {
+		return nil, unanswered(n.Snapshot().Node(id), protocol.AskLogs, err)
 	}
-	return r, err
+	return r, nil
+}
+
+// unanswered says the hub's errors in the admin API's words.
+func unanswered(n *inventory.Node, kind protocol.AskKind, err error) error {
+	switch {
+	case errors.Is(err, hub.ErrNoNode):
+		return fmt.Errorf("%w: %w", inventory.ErrNotFound, err)
+	case errors.Is(err, hub.ErrTimeout):
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	case errors.Is(err, hub.ErrBusy):
+		return fmt.Errorf("%w: %w", adminapi.ErrBusy, err)
+	case errors.Is(err, hub.ErrRefused) && n != nil && !slices.Contains(n.Facts.Features, string(kind)):
+		return fmt.Errorf("%w: %w", adminapi.ErrUnsupported, err)
+	}
+	return err
 }
 
 // keys are the store's and those that the configuration file declares, with the

@@ -1,6 +1,7 @@
 package llmgw
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -225,7 +226,7 @@ func (f *File) checkKeys() []error {
 	seen := map[string]bool{}
 	for i, k := range f.Keys {
 		at := fmt.Sprintf("keys[%d]", i)
-		if len(k.ID) != 10 || len(k.Hash) != 64 {
+		if _, err := hex.DecodeString(k.Hash); err != nil || len(k.ID) != 10 || len(k.Hash) != 64 {
 			all = append(all, fmt.Errorf("%s: id and hash are as \"llmgw-control token hash\" prints them", at))
 		}
 		if seen[k.ID] {

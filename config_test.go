@@ -63,6 +63,7 @@ func TestParseFileRefuses(t *testing.T) {
 		"pprof for all":             {"debug: {pprof: \":6060\"}", "debug.pprof"},
 		"a limit below zero":        {"limits: {queue: -1}", "limits.queue"},
 		"lost before unreachable":   {"limits: {node_unreachable: 60s, node_lost: 10s}", "limits.node_lost"},
+		"a key with another hash":   {"keys: [{name: a, id: abcdefghij, hash: " + strings.Repeat("x", 64) + "}]", "keys[0]"},
 		"a key without a hash":      {"keys: [{name: a, id: b, hash: c}]", "keys[0]"},
 	} {
 		t.Run(name, func(t *testing.T) {

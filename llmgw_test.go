@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"llmgw.io/llmgw/adminapi"
 	"llmgw.io/llmgw/adminapi/adminclient"
 	"llmgw.io/llmgw/adminapi/view"
+	"llmgw.io/llmgw/agent/hub"
+	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/pki"
 	"llmgw.io/llmgw/inventory"
@@ -180,6 +184,33 @@ func TestBackends(t *testing.T) {
 			t.Errorf("want a replica that drains to be marked, got %+v", got)
 		}
 	})
+}
+
+// TestUnanswered shows that each way in which an agent does not answer has the
+// status that the admin API promises for it.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	old := &inventory.Node{}
+	able := &inventory.Node{Facts: inventory.Facts{Features: []string{string(protocol.AskLogs)}}}
+	for _, c := range []struct {
+		node *inventory.Node
+		err  error
+		want error
+	}{
+		{nil, hub.ErrNoNode, inventory.ErrNotFound},
+		{able, hub.ErrTimeout, context.DeadlineExceeded},
+		{able, hub.ErrBusy, adminapi.ErrBusy},
+		{old, hub.ErrRefused, adminapi.ErrUnsupported},
+		{able, hub.ErrAway, hub.ErrAway},
+	} {
+		err := unanswered(c.node, protocol.AskLogs, fmt.Errorf("ask: %w", c.err))
+		if !errors.Is(err, c.want) || !errors.Is(err, c.err) {
+			t.Errorf("%v: want it to match %v, got %v", c.err, c.want, err)
+		}
+	}
+	if err := unanswered(able, protocol.AskLogs, hub.ErrRefused); errors.Is(err, adminapi.ErrUnsupported) {
+		t.Error("an agent that refuses is not too old")
+	}
 }
 
 // TestDeclaredKeys shows that keys of the configuration file are listed with the

@@ -23,6 +23,8 @@ var (
 	ErrUnsupported = errors.New("adminapi: the agent lacks the feature")
 	// ErrAgentFailed says that an agent refused or failed.
 	ErrAgentFailed = errors.New("adminapi: the agent failed")
+	// ErrBusy says that an agent has as many questions waiting as it may.
+	ErrBusy = errors.New("adminapi: too many questions wait for the agent")
 	// ErrDeclared says that the configuration file declares the thing, so that it
 	// is read-only here.
 	ErrDeclared = errors.New("adminapi: it is declared in the configuration file")
@@ -111,6 +113,7 @@ func outcomes() []outcome {
 		{is: storage.ErrExpired, status: http.StatusConflict, code: codeConflict},
 		{is: ErrDeclared, status: http.StatusConflict, code: codeReadOnly},
 		{is: ErrUnsupported, status: http.StatusConflict, code: codeUnsupported},
+		{is: ErrBusy, status: http.StatusTooManyRequests, code: codeRateLimited},
 		{is: ErrAgentFailed, status: http.StatusBadGateway, code: codeAgentFailed},
 		{
 			is: auth.ErrMissing, status: http.StatusUnauthorized, code: codeUnauthenticated,

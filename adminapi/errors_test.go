@@ -44,6 +44,7 @@ func TestErrorsBecomeStatuses(t *testing.T) {
 		{storage.ErrUsed, 409, codeConflict},
 		{storage.ErrExpired, 409, codeConflict},
 		{ErrUnsupported, 409, codeUnsupported},
+		{ErrBusy, 429, codeRateLimited},
 		{ErrAgentFailed, 502, codeAgentFailed},
 		{context.DeadlineExceeded, 504, codeTimeout},
 		{auth.ErrMissing, 401, codeUnauthenticated},

@@ -170,6 +170,7 @@ func TestAgentsThatCannot(t *testing.T) {
 		{errors.New("hub: the log is gone"), 502, "agent_failed"},
 		{adminapi.ErrAgentFailed, 502, "agent_failed"},
 		{adminapi.ErrUnsupported, 409, "unsupported"},
+		{adminapi.ErrBusy, 429, "rate_limited"},
 		{context.DeadlineExceeded, 504, "timeout"},
 		{inventory.ErrNotFound, 404, "not_found"},
 	} {

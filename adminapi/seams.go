@@ -60,8 +60,9 @@ type Nodes interface {
 
 // NodeCalls asks a live agent. An agent that is away, refuses or fails answers
 // any error; it is shown to the caller and must hold nothing secret. One that
-// matches inventory.ErrNotFound says that there is no such node, one that
-// matches ErrUnsupported that the agent lacks the feature.
+// matches inventory.ErrNotFound says that there is no such node, ErrUnsupported
+// that the agent lacks the feature, ErrBusy that too much is asked of it, and
+// context.DeadlineExceeded that it did not answer in time.
 type NodeCalls interface {
 	// Logs opens the agent's log, or a shard's when one is named: its last tail
 	// lines, and with follow all that come. The stream ends with ctx; the caller
