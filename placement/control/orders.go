@@ -53,6 +53,13 @@ func (l *Loop) Restart(ctx context.Context, ids []reconciler.ReplicaID, mode rec
 	return l.give(ctx, orders)
 }
 
+// ReleaseBrake lets what is lost be replaced. It returns once that is kept, and
+// says whether the brake was set.
+func (l *Loop) ReleaseBrake(ctx context.Context) (wasSet bool, err error) {
+	wasSet = l.View().Brake.On()
+	return wasSet, l.give(ctx, []*order{newOrder(reconciler.Order{ReleaseBrake: true})})
+}
+
 func newOrder(o reconciler.Order) *order { return &order{Order: o, done: make(chan struct{})} }
 
 // give hands orders to the one who leads and waits until they are kept. One that

@@ -149,7 +149,7 @@ func (r *reign) publish(w reconciler.World, plan reconciler.Plan) {
 	r.wakeAt = plan.WakeAt
 	r.l.publish(&reconciler.View{
 		At: w.Now, Epoch: r.epoch, Catalog: w.Catalog, Fleet: r.l.cfg.Fleet.Snapshot(),
-		Replicas: r.replicas, Health: plan.Health, Traces: r.traces, Traffic: w.Traffic,
+		Replicas: r.replicas, Health: plan.Health, Traces: r.traces, Traffic: w.Traffic, Brake: plan.Brake,
 	})
 }
 

@@ -49,4 +49,8 @@ const (
 	EventLost        EventKind = "lost"
 	// EventOrphan tells of a shard that no replica explains; its agent stops it.
 	EventOrphan EventKind = "orphan"
+	// EventBrakeSet tells that many nodes went silent at once, so that nothing
+	// lost is replaced, and EventBrakeReleased that it is again.
+	EventBrakeSet      EventKind = "brake_set"
+	EventBrakeReleased EventKind = "brake_released"
 )

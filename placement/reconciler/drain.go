@@ -52,7 +52,7 @@ func (s *step) mayServe(u *unit) bool {
 // keeps what it has.
 func (s *step) evacuate(g *group) {
 	for _, u := range g.units {
-		if !u.live() {
+		if !u.live() || u.kept {
 			continue
 		}
 		node, draining := s.drainingNode(u)
@@ -97,7 +97,7 @@ func (s *step) handOver(g *group) {
 	}
 	enough := ready >= g.target.n
 	for _, u := range g.units {
-		if !u.live() || (!u.leaving && u.state != StateLost) {
+		if !u.live() || u.kept || (!u.leaving && u.state != StateLost) {
 			continue
 		}
 		p := g.replacementOf(u.ID)

@@ -20,6 +20,7 @@ func (s *step) tell(g *group) {
 	}
 	h.Ready, h.Total = g.count()
 	s.tellUnplaceable(g, &h)
+	s.tellKept(g, &h)
 	s.plan.Health[g.name] = h
 	if g.trace != nil {
 		s.plan.Traces[g.name] = *g.trace

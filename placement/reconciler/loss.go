@@ -96,7 +96,7 @@ func (s *step) nodeLost(sh *Shard) bool {
 // that could be given out.
 func (s *step) breakUp(g *group) {
 	for _, u := range g.units {
-		if !u.live() || u.state != StateLost {
+		if !u.live() || u.kept || u.state != StateLost {
 			continue
 		}
 		lost := 0

@@ -90,9 +90,10 @@ func (s *step) observe(g *group) {
 
 // findAway marks the replicas that are in want of a node.
 func (s *step) findAway(g *group) {
+	s.keep(g)
 	replacing := slices.ContainsFunc(g.units, func(u *unit) bool { return u.Replaces != "" })
 	for _, u := range g.units {
-		u.away = u.live() && (u.state == StateLost || (replacing && s.unsure(g, u)))
+		u.away = u.live() && !u.kept && (u.state == StateLost || (replacing && s.unsure(g, u)))
 	}
 }
 

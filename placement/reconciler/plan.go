@@ -16,6 +16,8 @@ type Plan struct {
 	// Traces has the last attempt to place each model that was tried in this
 	// step. A model that is satisfied has none.
 	Traces map[catalog.Name]placement.Trace
+	// Brake is whether lost replicas are replaced after this step.
+	Brake Brake
 	// OrdersDone is how many of the world's orders were taken, from the front.
 	OrdersDone int
 	// WakeAt is when Step wants to look again though nothing changed. Zero:

@@ -18,6 +18,7 @@ type Reconciler struct {
 func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
 	s := newStep(r.Placer, w, m)
 	s.takeOrders()
+	s.brake()
 	for _, g := range s.groups {
 		s.observe(g)
 		s.fail(g)

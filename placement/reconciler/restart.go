@@ -12,6 +12,9 @@ func (s *step) takeOrders() {
 		if o.Retry != "" {
 			s.retry(o.Retry)
 		}
+		if o.ReleaseBrake {
+			s.released = true
+		}
 		if o.Restart == "" || o.Mode == NoRestart {
 			continue
 		}
@@ -56,7 +59,7 @@ func (s *step) restart(g *group) {
 func (g *group) nextReplace() *unit {
 	var first *unit
 	for _, u := range g.units {
-		if !u.live() || u.Restart != Replace {
+		if !u.live() || u.kept || u.Restart != Replace {
 			continue
 		}
 		if g.replacementOf(u.ID) != nil {
@@ -76,7 +79,7 @@ func (g *group) nextInPlace() *unit {
 	if going {
 		return nil
 	}
-	i := slices.IndexFunc(g.units, func(u *unit) bool { return u.live() && !u.away && u.Restart == InPlace })
+	i := slices.IndexFunc(g.units, func(u *unit) bool { return u.live() && !u.away && !u.kept && u.Restart == InPlace })
 	if i < 0 {
 		return nil
 	}

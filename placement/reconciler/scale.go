@@ -24,10 +24,17 @@ func (s *step) scale(g *group) {
 
 // shrink retires the least valuable first: not ready before ready, idle before
 // used where the model runs on demand, stale before fresh, then the fewest
-// requests, then the newest.
+// requests, then the newest. Those that are lost under the brake stay, and count
+// for nothing here: nobody hears whether they serve.
 func (s *step) shrink(g *group, running []*unit, n int) {
 	idle := func(u *unit) bool { return g.entry != nil && g.entry.Model.OnDemand() && s.idle(g, u) }
-	running = slices.DeleteFunc(running, func(u *unit) bool { return !u.live() })
+	running = slices.DeleteFunc(running, func(u *unit) bool {
+		if u.kept {
+			n--
+		}
+		return !u.live() || u.kept
+	})
+	n = max(0, min(n, len(running)))
 	slices.SortFunc(running, func(a, b *unit) int {
 		return cmp.Or(
 			order(!a.ready(), !b.ready()),
@@ -38,7 +45,7 @@ func (s *step) shrink(g *group, running []*unit, n int) {
 			cmp.Compare(b.ID.number(), a.ID.number()),
 		)
 	})
-	for _, u := range running[:min(n, len(running))] {
+	for _, u := range running[:n] {
 		s.retire(u, s.surplus(g))
 	}
 }

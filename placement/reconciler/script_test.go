@@ -32,7 +32,8 @@ import (
 //	restart-control
 //	advance 10s
 //	step · settle                        once; until nothing is left to do
-//	health · events · replicas
+//	brake-release
+//	health · events · replicas · brake · traces
 //
 // A node of the form of:REPLICA is the one on which its leading shard is or was.
 func TestScripts(t *testing.T) {
@@ -124,6 +125,8 @@ func (b *sandbox) do(line string) (string, error) {
 		b.orders = append(b.orders, reconciler.Order{Retry: catalog.Name(w.arg(1))})
 	case "restart":
 		b.orders = append(b.orders, reconciler.Order{Restart: reconciler.ReplicaID(w.arg(1)), Mode: reconciler.RestartMode(w.arg(2))})
+	case "brake-release":
+		b.orders = append(b.orders, reconciler.Order{ReleaseBrake: true})
 	case "restart-control":
 		return "", b.restartControl()
 	case "advance":
@@ -141,6 +144,13 @@ func (b *sandbox) do(line string) (string, error) {
 		return b.showEvents(), nil
 	case "replicas":
 		return b.showReplicas(), nil
+	case "brake":
+		if !b.last.Brake.On() {
+			return "brake: off\n", nil
+		}
+		return fmt.Sprintf("brake: on for %s, %s\n", b.now.Sub(b.last.Brake.Since), b.last.Brake.Reason), nil
+	case "traces":
+		return b.showTraces(), nil
 	default:
 		return "", fmt.Errorf("there is no such line")
 	}
@@ -332,6 +342,19 @@ func (b *sandbox) showEvents() string {
 	var out strings.Builder
 	for _, e := range b.last.Events {
 		fmt.Fprintf(&out, "%s: %s\n", e.Kind, e.Text)
+	}
+	return out.String()
+}
+
+func (b *sandbox) showTraces() string {
+	var out strings.Builder
+	for _, e := range b.world().Catalog.Entries() {
+		for _, p := range b.last.Traces[e.Model.Name].Profiles {
+			fmt.Fprintf(&out, "%s as %s: %s\n", e.Model.Name, p.Profile, p)
+			for _, l := range p.Lines {
+				fmt.Fprintf(&out, "  %s %s: %s\n", l.Node, l.Reason, l.Text)
+			}
+		}
 	}
 	return out.String()
 }

@@ -306,7 +306,7 @@ func (s *sim) laws(before reconciler.World, plan reconciler.Plan) error {
 			return err
 		}
 	}
-	return nil
+	return s.keptByBrake(before, plan)
 }
 
 // notAboveMax: what runs and is neither lost nor about to be replaced is never
@@ -355,7 +355,10 @@ func (s *sim) notShort(before reconciler.World, e catalog.Entry, plan reconciler
 	inPlace := slices.ContainsFunc(all, func(r reconciler.Replica) bool {
 		return r.Model == e.Model.Name && r.Restart == reconciler.InPlace
 	})
-	if !inPlace {
+	lost := slices.ContainsFunc(all, func(r reconciler.Replica) bool {
+		return r.Model == e.Model.Name && reconciler.StateOf(&r, before.Fleet) == reconciler.StateLost
+	})
+	if !inPlace && !(plan.Brake.On() && lost) {
 		return fmt.Errorf("%s has %d of %d, fails nowhere, and nothing was tried", e.Model.Name, h.Total, h.Desired)
 	}
 	return nil

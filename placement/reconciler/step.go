@@ -23,6 +23,8 @@ type step struct {
 	mem    Memory
 	groups []*group // highest class first, then by name
 	plan   Plan
+	// released: a person asked for the brake to be released. braked: it is set.
+	released, braked bool
 }
 
 // group is one model with its replicas.
@@ -47,6 +49,8 @@ type unit struct {
 	// away: its node is lost, or came back and has not said yet what it runs
 	// while another replica was ordered in its place.
 	away bool
+	// kept: it is lost and holds its place, since the brake is set.
+	kept bool
 	// leaving: it stays until another one is ready, then it goes.
 	leaving bool
 
@@ -193,7 +197,7 @@ func (s *step) wake(t time.Time) {
 // result turns what became of the units into actions, and of the groups into
 // the next memory.
 func (s *step) result() (Plan, Memory) {
-	next := Memory{Next: s.next, Models: map[catalog.Name]ModelMemory{}, Orphans: s.mem.Orphans}
+	next := Memory{Next: s.next, Models: map[catalog.Name]ModelMemory{}, Orphans: s.mem.Orphans, Brake: s.mem.Brake}
 	for _, g := range s.groups {
 		for _, u := range g.units {
 			if a, ok := u.action(); ok {

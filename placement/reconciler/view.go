@@ -23,6 +23,8 @@ type View struct {
 	// none of the replicas that it found running.
 	Traces  map[catalog.Name]placement.Trace
 	Traffic Traffic
+	// Brake is set while lost replicas are not replaced.
+	Brake Brake
 }
 
 // Of returns the replicas of one model, in order of id.

@@ -53,6 +53,8 @@ type Order struct {
 	// Restart asks for another copy of a replica.
 	Restart ReplicaID
 	Mode    RestartMode
+	// ReleaseBrake lets what is lost be replaced.
+	ReleaseBrake bool
 }
 
 // Memory is what Step remembers from one call to the next. It is a value: the
@@ -65,6 +67,8 @@ type Memory struct {
 	// Orphans are shards that agents report and no replica explains, in order,
 	// so that people are told of each once. It need not be kept.
 	Orphans []ShardID
+	// Brake is what is remembered of silent nodes.
+	Brake BrakeMemory
 }
 
 // ModelMemory is what is remembered of one model.
