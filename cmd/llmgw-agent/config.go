@@ -29,6 +29,12 @@ type file struct {
 	Reach        reachFile   `json:"reach,omitempty"`
 	// MgmtAddr is this machine's address as routers reach it.
 	MgmtAddr string `json:"mgmt_addr,omitempty"`
+	// Ports are for engines. Zero: 20000 to 29999. Two agents on one machine
+	// need ranges of their own.
+	Ports struct {
+		Min int `json:"min,omitempty"`
+		Max int `json:"max,omitempty"`
+	} `json:"ports,omitempty"`
 	// Sys and Proc are where sysfs and procfs are mounted. Empty: /sys and /proc.
 	Sys  string `json:"sys,omitempty"`
 	Proc string `json:"proc,omitempty"`
