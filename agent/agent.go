@@ -13,6 +13,7 @@ import (
 
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -126,7 +127,7 @@ func (a *Agent) lock(ctx context.Context) (func(), error) {
 		return nil, fmt.Errorf("agent: the data folder cannot be used: %w", err)
 	}
 	for end := time.Now().Add(30 * time.Second); ; {
-		held, err := lockFile(f)
+		held, err := durable.TryLock(f)
 		if err != nil {
 			_ = f.Close()
 			return nil, fmt.Errorf("agent: the data folder cannot be locked: %w", err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/internal/durable"
 )
 
 const (
@@ -274,7 +275,7 @@ func (d *download) finish(part *os.File, size int64, h hash.Hash, n note) error 
 	if err := d.root.Rename(d.name(partSuffix), d.name("")); err != nil {
 		return diskFailure(err, d.root.Name())
 	}
-	_ = syncDir(filepath.Join(d.root.Name(), filepath.FromSlash(path.Dir(d.file.name))))
+	_ = durable.SyncDir(filepath.Join(d.root.Name(), filepath.FromSlash(path.Dir(d.file.name))))
 	_ = d.root.Remove(d.name(partSuffix + noteSuffix))
 	return diskOrNil(d.writeNote("", n), d.root.Name())
 }

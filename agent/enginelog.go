@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"llmgw.io/llmgw/internal/durable"
 )
 
 const (
@@ -35,7 +37,7 @@ func rotate(path string, limit int64) {
 	for n := logFiles - 1; n > 1; n-- {
 		_ = os.Rename(numbered(path, n-1), numbered(path, n))
 	}
-	if err := copyFile(path, numbered(path, 1)); err != nil && !diskFull(err) {
+	if err := copyFile(path, numbered(path, 1)); err != nil && !durable.Full(err) {
 		return
 	}
 	// A full disk needs the room more than the log needs its past.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"errors"
-	"syscall"
 
 	"llmgw.io/llmgw/agent/protocol"
 )
@@ -30,9 +29,4 @@ func (f *failure) Error() string { return f.Text }
 
 func failed(cause protocol.Cause, text string) *failure {
 	return &failure{Failure: protocol.Failure{Cause: cause, Text: text}}
-}
-
-// diskFull reports whether an error says that there is no room.
-func diskFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

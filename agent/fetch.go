@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -148,7 +149,7 @@ func (f *fetcher) open(ctx context.Context, key string) (*os.Root, func(), error
 	}
 	release := func() { _ = lock.Close(); _ = root.Close() }
 	for {
-		held, err := lockFile(lock)
+		held, err := durable.TryLock(lock)
 		if err != nil {
 			release()
 			return nil, nil, diskFailure(err, dir)
@@ -191,7 +192,7 @@ func fullDisk(text string) *failure {
 }
 
 func diskFailure(err error, dir string) error {
-	if diskFull(err) {
+	if durable.Full(err) {
 		return fullDisk(fmt.Sprintf("the disk of %s is full (%v); remove weights that are not used, or name another folder", dir, err))
 	}
 	var f *failure

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -25,7 +26,7 @@ func identityPath(dataDir string) string { return filepath.Join(dataDir, "identi
 
 func readIdentity(dataDir string) (identity, error) {
 	var id identity
-	found, err := readJSON(identityPath(dataDir), &id)
+	found, err := durable.ReadJSON(identityPath(dataDir), &id)
 	switch {
 	case err != nil:
 		return id, fmt.Errorf("agent: the identity cannot be read: %w; join again with a new token", err)
@@ -41,7 +42,7 @@ func writeIdentity(dataDir string, id identity) error {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("agent: the data folder cannot be made: %w", err)
 	}
-	if err := writeJSON(identityPath(dataDir), id); err != nil {
+	if err := durable.WriteJSON(identityPath(dataDir), id); err != nil {
 		return fmt.Errorf("agent: the identity cannot be kept: %w", err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -136,7 +137,7 @@ func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error 
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return diskFailure(err, s.dir())
 		}
-		if err := writeWhole(path, []byte(content)); err != nil {
+		if err := durable.WriteFile(path, []byte(content)); err != nil {
 			return diskFailure(err, s.dir())
 		}
 	}
@@ -171,7 +172,7 @@ func (s *shard) startFailure(err error, path string) error {
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return failed(protocol.CauseEngine, fmt.Sprintf("%s cannot be started: %v; install the engine again", path, err))
-	case diskFull(err):
+	case durable.Full(err):
 		return diskFailure(err, s.dir())
 	}
 	return failed(protocol.CauseUnknown, fmt.Sprintf("%s cannot be started: %v", path, err))

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/internal/durable"
 )
 
 // stateFormat is of the state file. A file of another one is refused, so that
@@ -68,7 +71,7 @@ func openLedger(dir string) (l *ledger, warning string, err error) {
 		return nil, "", fmt.Errorf("agent: the data folder cannot be made: %w", err)
 	}
 	l = &ledger{path: filepath.Join(dir, "state.json")}
-	found, err := readJSON(l.path, &l.st)
+	found, err := durable.ReadJSON(l.path, &l.st)
 	switch {
 	case err != nil && !found:
 		return nil, "", fmt.Errorf("agent: the state cannot be read: %w", err)
@@ -156,8 +159,14 @@ func (l *ledger) forget(id string) error {
 
 // write is called with the lock held.
 func (l *ledger) write() error {
-	if err := writeJSON(l.path, l.st); err != nil {
+	if err := durable.WriteJSON(l.path, l.st); err != nil {
 		return errors.Join(errState, err)
 	}
 	return nil
+}
+
+// hashed is a name for a folder that nobody outside can choose.
+func hashed(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:16])
 }

@@ -49,7 +49,7 @@ func machineWalls() []wall {
 		{room: "agent/engines", may: []string{"agent/protocol", "catalog", "inventory", "internal/safedial"}},
 		{room: "agent/engines/simengine", may: []string{"router/openai"}},
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
-		{room: "agent", may: []string{"agent/protocol", "catalog", "inventory", "internal/safedial", "internal/pki"}},
+		{room: "agent", may: []string{"agent/protocol", "catalog", "inventory", "internal/durable", "internal/safedial", "internal/pki"}},
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/safedial", "internal/pki"}},
 
 		// People.
@@ -82,6 +82,7 @@ func roofWalls() []wall {
 
 		// The cellar: leaves.
 		{room: "internal/archtest"},
+		{room: "internal/durable"},
 		{room: "internal/pki"},
 		{room: "internal/safedial"},
 		{room: "internal/tinygguf"},

@@ -1,19 +1,18 @@
-package agent
+package durable
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
-// writeWhole replaces a file so that a reader, and a machine that loses power,
+// WriteFile replaces a file so that a reader, and a machine that loses power,
 // finds the old content or the new one and nothing between. Mode 0600.
-func writeWhole(path string, data []byte) (err error) {
+func WriteFile(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
@@ -36,12 +35,12 @@ func writeWhole(path string, data []byte) (err error) {
 	if err = os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
-// syncDir makes a rename in a folder durable. File systems that cannot say so
+// SyncDir makes a rename in a folder durable. File systems that cannot say so
 // are taken at their word.
-func syncDir(dir string) error {
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -51,16 +50,18 @@ func syncDir(dir string) error {
 	return nil
 }
 
-func writeJSON(path string, v any) error {
+// WriteJSON is WriteFile with the JSON of a value.
+func WriteJSON(path string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return writeWhole(path, data)
+	return WriteFile(path, data)
 }
 
-// readJSON reports whether the file was there.
-func readJSON(path string, v any) (bool, error) {
+// ReadJSON reads a file into v, and reports whether the file was there. One that
+// is not there is no error.
+func ReadJSON(path string, v any) (bool, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -74,8 +75,8 @@ func readJSON(path string, v any) (bool, error) {
 	return true, nil
 }
 
-// hashed is a name for a folder that nobody outside can choose.
-func hashed(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:16])
+// Full reports whether an error says that there is no room: on the disk, or in
+// what its owner may use of it.
+func Full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
