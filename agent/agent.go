@@ -13,7 +13,6 @@ import (
 
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
-	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -30,8 +29,10 @@ type Agent struct {
 	// run names this run, for the order of what it says.
 	run     string
 	started atomic.Bool
-	// contact is when the control plane last answered, in Unix nanoseconds.
+	// contact is when the control plane last answered, as the time since made: a
+	// wall clock that is set must not make it seem away, or there.
 	contact atomic.Int64
+	made    time.Time
 	asks    askBook
 
 	// ledger, cgroup and spawn are set by Run before anything else begins; spawn
@@ -66,6 +67,7 @@ func New(cfg Config) (*Agent, error) {
 		facts:   newFactsBox(),
 		marks:   hashed(cfg.DataDir)[:12] + ".",
 		run:     rand.Text(),
+		made:    time.Now(),
 		shards:  map[string]*shard{},
 	}, nil
 }
@@ -85,7 +87,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.open(); err != nil {
 		return err
 	}
-	a.contact.Store(time.Now().UnixNano())
+	a.heard()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	engines, leave := a.engineLife(ctx)
@@ -127,7 +129,7 @@ func (a *Agent) lock(ctx context.Context) (func(), error) {
 		return nil, fmt.Errorf("agent: the data folder cannot be used: %w", err)
 	}
 	for end := time.Now().Add(30 * time.Second); ; {
-		held, err := durable.TryLock(f)
+		held, err := lockFile(f)
 		if err != nil {
 			_ = f.Close()
 			return nil, fmt.Errorf("agent: the data folder cannot be locked: %w", err)
@@ -225,12 +227,12 @@ func has(list []protocol.DesiredShard, id string) bool {
 }
 
 // heard notes that the control plane has answered.
-func (a *Agent) heard() { a.contact.Store(time.Now().UnixNano()) }
+func (a *Agent) heard() { a.contact.Store(int64(time.Since(a.made))) }
 
 // away reports whether the control plane has been silent for so long that the
 // agent decides about failed engines itself.
 func (a *Agent) away() bool {
-	return time.Since(time.Unix(0, a.contact.Load())) >= a.cfg.Times.Away
+	return time.Since(a.made)-time.Duration(a.contact.Load()) >= a.cfg.Times.Away
 }
 
 // Shards is what the agent says of its shards now, ordered by id. It may be

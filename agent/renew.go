@@ -10,8 +10,13 @@ import (
 	"llmgw.io/llmgw/internal/pki"
 )
 
-// renewRetry is how long a renewal that failed waits; there are hours left.
-const renewRetry = time.Minute
+const (
+	// renewRetry is how long a renewal that failed waits; there are hours left.
+	renewRetry = time.Minute
+	// renewLook is when the clock is looked at again: it may have been set, or
+	// the machine may have slept, which timers do not notice.
+	renewLook = 5 * time.Minute
+)
 
 // Run renews the certificate at two thirds of its life, give or take a tenth,
 // until ctx ends. A machine whose certificate ended while the control plane was
@@ -22,9 +27,11 @@ func (c *Client) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		due := time.Until(pki.RenewAt(cert.Leaf, 2*rand.Float64()-1))
-		if !sleep(ctx, due) {
-			return nil
+		due := pki.RenewAt(cert.Leaf, 2*rand.Float64()-1)
+		for left := time.Until(due); left > 0; left = time.Until(due) {
+			if !sleep(ctx, min(left, renewLook)) {
+				return nil
+			}
 		}
 		for err := c.renew(ctx); err != nil; err = c.renew(ctx) {
 			if ctx.Err() == nil {
