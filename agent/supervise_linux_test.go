@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -255,11 +256,22 @@ func TestFailedEngine(t *testing.T) {
 	})
 }
 
+// Ten shards that start at once get ten ports, and each is kept on disk before
+// its engine is started (gpustack/gpustack#1466).
 func TestPortsAreDistinct(t *testing.T) {
 	t.Parallel()
 	p := newPlane()
 	cfg := config(t, p)
-	cfg.Engines = []agent.Engine{&agenttest.Engine{}}
+	cfg.Engines = []agent.Engine{&agenttest.Engine{CommandFunc: func(d protocol.DesiredShard, at protocol.Launch) (protocol.Command, error) {
+		var kept struct{ Shards map[string]struct{ Port int } }
+		if data, err := os.ReadFile(filepath.Join(cfg.DataDir, "state.json")); err != nil || json.Unmarshal(data, &kept) != nil {
+			t.Errorf("the state cannot be read: %v", err)
+		}
+		if kept.Shards[d.Shard].Port != at.Port {
+			t.Errorf("%s is to listen at %d, which is not kept: %v", d.Shard, at.Port, kept)
+		}
+		return protocol.Command{Path: "/bin/sleep", Args: []string{"1000000"}}, nil
+	}}}
 	run(t, cfg)
 	var list []protocol.DesiredShard
 	for i := range 10 {

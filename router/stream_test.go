@@ -144,6 +144,34 @@ func TestStreamsInTwoPieces(t *testing.T) {
 	}
 }
 
+// Letters of two, three and four bytes are cut at each byte within, in content
+// and in a tool's arguments, also three times at once (ollama/ollama-js#255).
+func TestLettersInPieces(t *testing.T) {
+	t.Parallel()
+	const letters = "é語😀"
+	tool := `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\":\"` + letters + `\"}"}}]},"finish_reason":null}]}`
+	b := newBare(t)
+	for _, ev := range []string{content(letters), event(tool)} {
+		whole := ev + stopEvent + doneEvent
+		at := strings.Index(whole, letters)
+		cuts := [][]int{{at + 1, at + 3, at + 6}, {at + 1, at + 2, at + 3, at + 4, at + 5, at + 6, at + 7, at + 8}}
+		for i := range letters {
+			cuts = append(cuts, []int{at + i}, []int{at + i + 1})
+		}
+		for _, cut := range cuts {
+			var pieces [][]byte
+			from := 0
+			for _, to := range append(cut, len(whole)) {
+				pieces = append(pieces, []byte(whole[from:to]))
+				from = to
+			}
+			if got := b.stream(t, streamBody, pieces...); got != whole {
+				t.Errorf("cut at %v the client got\n%q\nwant\n%q", cut, got, whole)
+			}
+		}
+	}
+}
+
 // The usage event that only the router asked for stays with it, and the client
 // that asked gets exactly one, as the engine made it (BerriAI/litellm#28735).
 func TestUsageEvent(t *testing.T) {
