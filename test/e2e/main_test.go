@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(root)
 	bin := filepath.Join(root, "bin")
-	build := exec.Command("go", "build", "-o", bin+"/", "llmgw.io/llmgw/cmd/...")
+	build := exec.Command("go", "build", "-race="+strconv.FormatBool(raced), "-o", bin+"/", "llmgw.io/llmgw/cmd/...")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "build the binaries:", err)

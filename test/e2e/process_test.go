@@ -43,6 +43,9 @@ func start(t *testing.T, name, program string, args ...string) *process {
 	}()
 	t.Cleanup(func() {
 		p.end(syscall.SIGTERM)
+		if i := strings.Index(p.output(), "WARNING: DATA RACE"); i >= 0 {
+			t.Errorf("%s has a data race:\n%s", name, head(p.output()[i:], 60))
+		}
 		if t.Failed() {
 			t.Logf("the end of the log of %s:\n%s", name, tail(p.output(), 60))
 		}
@@ -102,6 +105,12 @@ func (p *process) ended() bool {
 func (p *process) output() string {
 	b, _ := os.ReadFile(p.log)
 	return string(b)
+}
+
+// head is the first lines of a text.
+func head(s string, lines int) string {
+	all := strings.Split(s, "\n")
+	return strings.Join(all[:min(len(all), lines)], "\n")
 }
 
 // tail is the last lines of a text.
