@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -20,7 +22,7 @@ import (
 type Agent struct {
 	cfg     Config
 	engines map[catalog.Engine]Engine
-	fetcher *fetcher
+	fetcher *fetch.Fetcher
 	board   *board
 	facts   *factsBox
 	bad     badPorts
@@ -52,17 +54,17 @@ func New(cfg Config) (*Agent, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	client := cfg.HTTP
-	if client == nil {
-		var err error
-		if client, err = newHTTP(cfg.Reach, cfg.Logger); err != nil {
-			return nil, err
-		}
+	fetcher, err := fetch.New(fetch.Config{
+		Dir: cfg.WeightsDirs[0], LowWaterBytes: cfg.LowWaterBytes, HTTP: cfg.HTTP, Reach: cfg.Reach,
+		Stall: cfg.Times.Stall, Retry: cfg.Times.FetchRetry, Look: cfg.Times.Look, Logger: cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
 	}
 	return &Agent{
 		cfg:     cfg,
 		engines: engineMap(cfg.Engines),
-		fetcher: newFetcher(cfg, client),
+		fetcher: fetcher,
 		board:   newBoard(),
 		facts:   newFactsBox(),
 		marks:   hashed(cfg.DataDir)[:12] + ".",
@@ -129,7 +131,7 @@ func (a *Agent) lock(ctx context.Context) (func(), error) {
 		return nil, fmt.Errorf("agent: the data folder cannot be used: %w", err)
 	}
 	for end := time.Now().Add(30 * time.Second); ; {
-		held, err := lockFile(f)
+		held, err := durable.TryLock(f)
 		if err != nil {
 			_ = f.Close()
 			return nil, fmt.Errorf("agent: the data folder cannot be locked: %w", err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
@@ -38,8 +39,8 @@ type Config struct {
 	// DataDir is an absolute folder for what the agent must remember. Required.
 	// Engines that run are known by it: keep it over restarts and upgrades.
 	DataDir string
-	// WeightsDirs are absolute folders of weights. New ones go to the first; all
-	// of them are looked in. Empty: the folder weights in DataDir.
+	// WeightsDirs are absolute folders of weights; fetched ones go to the first.
+	// Empty: the folder weights in DataDir.
 	WeightsDirs []string
 	// LowWaterBytes is how much room on the disk of weights fetching leaves free.
 	// Zero: 10 % of the disk or 50 GiB, the smaller.
@@ -63,7 +64,7 @@ type Config struct {
 	// https, and beyond them what Reach allows.
 	HTTP *http.Client
 	// Reach is what fetching may reach beyond public addresses over https.
-	Reach Reach
+	Reach fetch.Reach
 	// CgroupParent is the cgroup v2 folder under which each shard gets its own.
 	// Empty: the agent's own cgroup where that is delegated to it. "none": no
 	// cgroups; trees of processes are then found by session and environment.
@@ -75,15 +76,6 @@ type Config struct {
 	Logger *slog.Logger
 	// Times are for tests. The zero value has the documented ones.
 	Times Times
-}
-
-// Reach allows fetching from where nothing is allowed by default.
-type Reach struct {
-	// Private are addresses or networks, each with one port, that may be reached
-	// though they are not public ("10.0.0.0/8:8080", "127.0.0.1:9000").
-	Private []string
-	// PlainHTTP allows http:// as well as https://.
-	PlainHTTP bool
 }
 
 // Times are spans that tests shorten. Zero means the default.
@@ -132,8 +124,6 @@ func (t Times) withDefaults() Times {
 		{&t.Use, 5 * time.Second},
 		{&t.TermAgain, 3 * time.Second},
 		{&t.Kill, 10 * time.Second},
-		{&t.Stall, 30 * time.Second},
-		{&t.FetchRetry, time.Second},
 		{&t.DiskRetry, 30 * time.Second},
 		{&t.Look, 500 * time.Millisecond},
 	} {

@@ -10,5 +10,5 @@
 // An Agent runs once; its methods may be called at once from many goroutines.
 //
 // Start reading at agent.go, then seams.go, beat.go and sync.go; shard.go is the
-// life of one shard, and fetch.go begins how weights come to the machine.
+// life of one shard. How weights come to the machine is in the part fetch.
 package agent

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/durable"
@@ -38,7 +39,7 @@ func (s *shard) bringUp(ctx context.Context) error {
 		return err
 	}
 	if err := os.MkdirAll(s.dir(), 0o700); err != nil {
-		return diskFailure(err, s.dir())
+		return folderFailure(err, s.dir())
 	}
 	e, err := s.a.reserve(d, host, s.a.marks+rand.Text())
 	if err != nil {
@@ -98,27 +99,21 @@ func (s *shard) fetch(ctx context.Context, d protocol.DesiredShard, at *protocol
 	told := func(p inventory.Fetch, trouble string) {
 		s.say(inventory.ShardFetching, func(st *inventory.ShardStatus) { st.Fetch, st.Error = &p, trouble })
 	}
-	get := func(w wanted) ([]string, error) {
-		if len(w.files) > 0 && !w.local() {
-			told(inventory.Fetch{Source: shown(w.files[0].from[0]), BytesTotal: w.bytes()}, "")
-		}
-		return s.a.fetcher.get(ctx, w, told)
-	}
-	w, err := weightsOf(d)
+	set, err := fetch.Weights(d)
 	if err != nil {
-		return err
+		return fetchFailure(err)
 	}
-	if at.Weights, err = get(w); err != nil {
-		return err
+	if at.Weights, err = s.a.fetcher.Get(ctx, set, told); err != nil {
+		return fetchFailure(err)
 	}
 	for _, ad := range d.Adapters {
-		w, err := adapterOf(ad)
+		set, err := fetch.Adapter(ad)
 		if err != nil {
-			return err
+			return fetchFailure(err)
 		}
-		paths, err := get(w)
+		paths, err := s.a.fetcher.Get(ctx, set, told)
 		if err != nil {
-			return err
+			return fetchFailure(err)
 		}
 		at.Adapters = append(at.Adapters, protocol.NamedFile{Name: ad.Name, Path: paths[0]})
 	}
@@ -135,10 +130,10 @@ func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error 
 		}
 		path := filepath.Join(s.dir(), name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return diskFailure(err, s.dir())
+			return folderFailure(err, s.dir())
 		}
 		if err := durable.WriteFile(path, []byte(content)); err != nil {
-			return diskFailure(err, s.dir())
+			return folderFailure(err, s.dir())
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -173,7 +168,7 @@ func (s *shard) startFailure(err error, path string) error {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return failed(protocol.CauseEngine, fmt.Sprintf("%s cannot be started: %v; install the engine again", path, err))
 	case durable.Full(err):
-		return diskFailure(err, s.dir())
+		return folderFailure(err, s.dir())
 	}
 	return failed(protocol.CauseUnknown, fmt.Sprintf("%s cannot be started: %v", path, err))
 }

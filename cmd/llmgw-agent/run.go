@@ -13,6 +13,7 @@ import (
 	"llmgw.io/llmgw/agent"
 	"llmgw.io/llmgw/agent/discovery"
 	"llmgw.io/llmgw/agent/engines"
+	"llmgw.io/llmgw/agent/fetch"
 )
 
 func runCommand() *cli.Command {
@@ -57,7 +58,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	a, err := agent.New(agent.Config{
 		Node: client.Node(), Control: client, Prober: prober, Engines: []agent.Engine{set.LlamaCPP, set.Sim},
 		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
-		LogFile: path, Reach: agent.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP},
+		LogFile: path, Reach: fetch.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP},
 		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Logger: logger,
 	})
 	if err != nil {

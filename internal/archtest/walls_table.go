@@ -49,7 +49,8 @@ func machineWalls() []wall {
 		{room: "agent/engines", may: []string{"agent/protocol", "catalog", "inventory", "internal/safedial"}},
 		{room: "agent/engines/simengine", may: []string{"router/openai"}},
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
-		{room: "agent", may: []string{"agent/protocol", "catalog", "inventory", "internal/durable", "internal/safedial", "internal/pki"}},
+		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
+		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "catalog", "inventory", "internal/durable", "internal/pki"}},
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/safedial", "internal/pki"}},
 
 		// People.
@@ -76,7 +77,7 @@ func roofWalls() []wall {
 			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl",
 		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
-			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine",
+			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch",
 		}},
 		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
 

@@ -47,10 +47,10 @@ func fleetSections() []section {
 			{what: "connection to an engine / idle", value: "{agent/engines dialEngine} / {agent/engines idleEngine}", why: "engines are near, and close idle connections early"},
 		}},
 		{title: "Weights", rows: []row{
-			{what: "room that fetching leaves free (`LowWaterBytes`)", value: "10 % of the disk or 50 GiB, the smaller", holds: "agent/fetch.go: min(total/10, 50<<30)", why: "a full disk stops more than a download"},
-			{what: "download without a byte", value: "{agent/config.go Stall}", why: "then it is tried again from where it stood"},
-			{what: "pause after a failed try", value: "{agent/config.go FetchRetry}, doubling to a minute", holds: "agent/download.go: min(2*wait, time.Minute)", why: "a source that comes back is used soon"},
-			{what: "tries in a row that bring nothing", value: "{agent idleTries}", why: "one that brings something is tried for ever"},
+			{what: "room that fetching leaves free (`LowWaterBytes`)", value: "10 % of the disk or 50 GiB, the smaller", holds: "agent/fetch/folder.go: min(total/10, 50<<30)", why: "a full disk stops more than a download"},
+			{what: "download without a byte", value: "{agent/fetch Stall}", why: "then it is tried again from where it stood"},
+			{what: "pause after a failed try", value: "{agent/fetch Retry}, doubling to a minute", holds: "agent/fetch/download.go: min(2*wait, time.Minute)", why: "a source that comes back is used soon"},
+			{what: "tries in a row that bring nothing", value: "{agent/fetch idleTries}", why: "one that brings something is tried for ever"},
 			{what: "full disk looked at again", value: "every {agent/config.go DiskRetry}", why: "nobody has to restart anything once there is room"},
 		}},
 		{title: "Replicas", rows: []row{

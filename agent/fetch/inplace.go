@@ -1,4 +1,4 @@
-package agent
+package fetch
 
 import (
 	"context"
@@ -23,7 +23,7 @@ type checkedFile struct {
 
 // inPlace uses files where they are. They are read only; one with a hash is
 // read whole once, and again when it has changed.
-func (f *fetcher) inPlace(ctx context.Context, w wanted) ([]string, error) {
+func (f *Fetcher) inPlace(ctx context.Context, w Set) ([]string, error) {
 	var paths []string
 	for _, file := range w.files {
 		u, err := url.Parse(file.from[0])
@@ -52,7 +52,7 @@ func (f *fetcher) inPlace(ctx context.Context, w wanted) ([]string, error) {
 	return paths, nil
 }
 
-func (f *fetcher) verify(ctx context.Context, path, want string, info os.FileInfo) error {
+func (f *Fetcher) verify(ctx context.Context, path, want string, info os.FileInfo) error {
 	if want == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package agent
+package fetch
 
 import (
 	"os"
@@ -59,7 +59,7 @@ func TestExpand(t *testing.T) {
 
 func TestWeightsOf(t *testing.T) {
 	t.Parallel()
-	w, err := weightsOf(protocol.DesiredShard{
+	w, err := Weights(protocol.DesiredShard{
 		Source: "https://h/m/a.gguf#sha256=" + strings.Repeat("ab", 32),
 		Files:  []protocol.DesiredFile{{Path: "a.gguf"}, {Path: "mmproj.gguf", Bytes: 5}},
 	})
@@ -73,7 +73,7 @@ func TestWeightsOf(t *testing.T) {
 		t.Error("the hash in the source was lost")
 	}
 	for _, name := range []string{"../a", "/a", "a/../../b", "a//b", "con\x00", "-rf", ".hidden"} {
-		_, err := weightsOf(protocol.DesiredShard{Files: []protocol.DesiredFile{{Path: name, From: []string{"https://h/x"}}}})
+		_, err := Weights(protocol.DesiredShard{Files: []protocol.DesiredFile{{Path: name, From: []string{"https://h/x"}}}})
 		if err == nil {
 			t.Errorf("a file may be called %q", name)
 		}

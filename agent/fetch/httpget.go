@@ -1,4 +1,4 @@
-package agent
+package fetch
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (e *retryAfter) Error() string { return fmt.Sprintf("the server answers %d"
 // server cannot go on, or has another file than the part is of.
 func (d *download) ask(ctx context.Context, url string, offset int64, known note) (*answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &answer{cancel: cancel, stall: d.f.times.Stall}
+	a := &answer{cancel: cancel, stall: d.f.cfg.Stall}
 	a.timer = time.AfterFunc(a.stall, func() { cancel(errStall) })
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

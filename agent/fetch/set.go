@@ -1,6 +1,7 @@
-package agent
+package fetch
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/url"
@@ -13,14 +14,14 @@ import (
 	"llmgw.io/llmgw/agent/protocol"
 )
 
-// wanted is a set of files that belong together, in one folder on disk: an
-// engine finds the parts of a model beside its first.
-type wanted struct {
-	files []wantedFile
+// Set is files that belong together, in one folder on disk: an engine finds the
+// parts of a model beside its first. The zero Set has none. It never changes.
+type Set struct {
+	files []setFile
 }
 
-// wantedFile is one file to have.
-type wantedFile struct {
+// file is one file to have.
+type setFile struct {
 	// name is relative to the set's folder, with slashes.
 	name   string
 	sha256 string
@@ -30,12 +31,12 @@ type wantedFile struct {
 }
 
 // local reports whether the files are used where they are.
-func (w wanted) local() bool {
+func (w Set) local() bool {
 	return len(w.files) > 0 && strings.HasPrefix(w.files[0].from[0], "file:")
 }
 
 // key names the set by all that decides its content.
-func (w wanted) key() string {
+func (w Set) key() string {
 	var b strings.Builder
 	for _, f := range w.files {
 		from := f.from[0]
@@ -44,19 +45,42 @@ func (w wanted) key() string {
 		}
 		fmt.Fprintf(&b, "%s\x00%s\x00", f.name, from)
 	}
-	return hashed(b.String())
+	sum := sha256.Sum256([]byte(b.String()))
+	return hex.EncodeToString(sum[:16])
 }
 
-// weightsOf says what a shard needs on disk. Its errors are failures whose
-// sentence names the source.
-func weightsOf(d protocol.DesiredShard) (wanted, error) {
+// bytes is the declared size of the set. Zero: a file's is unknown.
+func (w Set) bytes() int64 {
+	var n int64
+	for _, f := range w.files {
+		if f.bytes == 0 {
+			return 0
+		}
+		n += f.bytes
+	}
+	return n
+}
+
+// shown is a source without what may be a secret in its query.
+func shown(source string) string {
+	u, err := url.Parse(source)
+	if err != nil {
+		return ""
+	}
+	u.RawQuery, u.User = "", nil
+	return u.String()
+}
+
+// Weights says what a shard needs on disk; one without a source needs nothing.
+// Its errors are an *Error whose sentence names the source.
+func Weights(d protocol.DesiredShard) (Set, error) {
 	if len(d.Files) == 0 {
 		if d.Source == "" {
-			return wanted{}, nil
+			return Set{}, nil
 		}
 		return expand(d.Source)
 	}
-	var w wanted
+	var w Set
 	for _, f := range d.Files {
 		from := f.From
 		if len(from) == 0 {
@@ -64,21 +88,21 @@ func weightsOf(d protocol.DesiredShard) (wanted, error) {
 		}
 		wf, err := wantFile(f.Path, f.SHA256, f.Bytes, from)
 		if err != nil {
-			return wanted{}, err
+			return Set{}, err
 		}
 		w.files = append(w.files, wf)
 	}
 	return w, nil
 }
 
-// adapterOf says what one adapter needs on disk.
-func adapterOf(f protocol.DesiredFile) (wanted, error) {
+// Adapter says what one adapter needs on disk. Its errors are an *Error.
+func Adapter(f protocol.DesiredFile) (Set, error) {
 	if len(f.From) == 0 {
-		return wanted{}, failed(protocol.CauseFile, fmt.Sprintf("adapter %s has no source; name one in its definition", clip(f.Name)))
+		return Set{}, failed(protocol.CauseFile, fmt.Sprintf("adapter %s has no source; name one in its definition", clip(f.Name)))
 	}
 	w, err := expand(f.From[0])
 	if err != nil {
-		return wanted{}, err
+		return Set{}, err
 	}
 	if f.SHA256 != "" {
 		w.files[0].sha256 = f.SHA256
@@ -95,22 +119,22 @@ const maxParts = 1024
 
 // expand turns a source of one name into its files: all parts, when the name is
 // of one of several.
-func expand(source string) (wanted, error) {
+func expand(source string) (Set, error) {
 	u, sum, err := splitSource(source)
 	if err != nil {
-		return wanted{}, err
+		return Set{}, err
 	}
 	base := path.Base(u.Path)
 	m := splitName.FindStringSubmatch(base)
 	if m == nil {
 		f, err := wantFile(base, sum, 0, []string{u.String()})
-		return wanted{files: []wantedFile{f}}, err
+		return Set{files: []setFile{f}}, err
 	}
 	n, _ := strconv.Atoi(m[3])
 	if n < 1 || n > maxParts {
-		return wanted{}, failed(protocol.CauseFile, fmt.Sprintf("%s says that it has %d parts, and at most %d are taken; check the source", clip(base), n, maxParts))
+		return Set{}, failed(protocol.CauseFile, fmt.Sprintf("%s says that it has %d parts, and at most %d are taken; check the source", clip(base), n, maxParts))
 	}
-	var w wanted
+	var w Set
 	for i := 1; i <= n; i++ {
 		name := fmt.Sprintf("%s-%05d-of-%s.gguf", m[1], i, m[3])
 		part := *u
@@ -121,7 +145,7 @@ func expand(source string) (wanted, error) {
 		}
 		f, err := wantFile(name, hash, 0, []string{part.String()})
 		if err != nil {
-			return wanted{}, err
+			return Set{}, err
 		}
 		w.files = append(w.files, f)
 	}
@@ -155,15 +179,15 @@ func splitSource(source string) (*url.URL, string, error) {
 }
 
 // wantFile checks one file of a set.
-func wantFile(name, sum string, bytes int64, from []string) (wantedFile, error) {
+func wantFile(name, sum string, bytes int64, from []string) (setFile, error) {
 	if sum != "" && !validSum(sum) {
-		return wantedFile{}, failed(protocol.CauseHash, fmt.Sprintf("the hash of %s must be 64 hexadecimal digits", clip(name)))
+		return setFile{}, failed(protocol.CauseHash, fmt.Sprintf("the hash of %s must be 64 hexadecimal digits", clip(name)))
 	}
-	f := wantedFile{name: name, sha256: strings.ToLower(sum), bytes: bytes}
+	f := setFile{name: name, sha256: strings.ToLower(sum), bytes: bytes}
 	for _, s := range from {
 		u, inner, err := splitSource(s)
 		if err != nil {
-			return wantedFile{}, err
+			return setFile{}, err
 		}
 		if f.sha256 == "" {
 			f.sha256 = inner
@@ -171,7 +195,7 @@ func wantFile(name, sum string, bytes int64, from []string) (wantedFile, error) 
 		f.from = append(f.from, u.String())
 	}
 	if !strings.HasPrefix(f.from[0], "file:") && !validFileName(name) {
-		return wantedFile{}, failed(protocol.CauseFile, fmt.Sprintf("%q cannot be the name of a file of weights; use letters, digits, '.', '_' and '-'", clip(name)))
+		return setFile{}, failed(protocol.CauseFile, fmt.Sprintf("%q cannot be the name of a file of weights; use letters, digits, '.', '_' and '-'", clip(name)))
 	}
 	return f, nil
 }

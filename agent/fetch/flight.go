@@ -1,7 +1,8 @@
-package agent
+package fetch
 
 import (
-	"net/url"
+	"context"
+	"sync"
 	"time"
 
 	"llmgw.io/llmgw/inventory"
@@ -10,6 +11,20 @@ import (
 // rateWindow is over how long a rate is measured: long enough to be steady,
 // short enough to show a download that slows down.
 const rateWindow = 10 * time.Second
+
+// flight is one set under way.
+type flight struct {
+	cancel  context.CancelFunc
+	waiters int
+	done    chan struct{}
+	paths   []string
+	err     error
+
+	mu       sync.Mutex
+	progress progress
+	// trouble is why nothing comes at the moment. Empty: something does.
+	trouble string
+}
 
 // progress counts what of a set is there.
 type progress struct {
@@ -24,7 +39,7 @@ type mark struct {
 }
 
 // snapshot is the progress as it is reported.
-func (fl *flight) snapshot(w wanted) (out inventory.Fetch, trouble string) {
+func (fl *flight) snapshot(w Set) (out inventory.Fetch, trouble string) {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	p := &fl.progress
@@ -64,26 +79,4 @@ func (fl *flight) expect(n int64) {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	fl.progress.total += n
-}
-
-// bytes is the declared size of the set. Zero: a file's is unknown.
-func (w wanted) bytes() int64 {
-	var n int64
-	for _, f := range w.files {
-		if f.bytes == 0 {
-			return 0
-		}
-		n += f.bytes
-	}
-	return n
-}
-
-// shown is a source without what may be a secret in its query.
-func shown(source string) string {
-	u, err := url.Parse(source)
-	if err != nil {
-		return ""
-	}
-	u.RawQuery, u.User = "", nil
-	return u.String()
 }

@@ -1,4 +1,4 @@
-package agent
+package fetch
 
 import (
 	"bytes"
@@ -21,22 +21,25 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-func testFetcher(t *testing.T) *fetcher {
+func testFetcher(t *testing.T) *Fetcher {
 	t.Helper()
-	cfg := Config{
-		WeightsDirs: []string{t.TempDir()}, LowWaterBytes: 1,
-		Times: Times{FetchRetry: time.Millisecond, Look: time.Millisecond, Stall: 5 * time.Second},
-	}.withDefaults()
-	return newFetcher(cfg, &http.Client{})
+	f, err := New(Config{
+		Dir: t.TempDir(), LowWaterBytes: 1, HTTP: &http.Client{},
+		Retry: time.Millisecond, Look: time.Millisecond, Stall: 5 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
-func get(t *testing.T, f *fetcher, source string) (string, error) {
+func get(t *testing.T, f *Fetcher, source string) (string, error) {
 	t.Helper()
 	w, err := expand(source)
 	if err != nil {
 		return "", err
 	}
-	paths, err := f.get(t.Context(), w, func(inventory.Fetch, string) {})
+	paths, err := f.Get(t.Context(), w, func(inventory.Fetch, string) {})
 	if err != nil {
 		return "", err
 	}
@@ -49,9 +52,9 @@ func sum(b []byte) string {
 }
 
 // noFinal wants nothing under a final name.
-func noFinal(t *testing.T, f *fetcher) {
+func noFinal(t *testing.T, f *Fetcher) {
 	t.Helper()
-	_ = filepath.WalkDir(f.dirs[0], func(path string, d os.DirEntry, _ error) error {
+	_ = filepath.WalkDir(f.cfg.Dir, func(path string, d os.DirEntry, _ error) error {
 		if !d.IsDir() && d.Name() != ".lock" && !strings.Contains(d.Name(), partSuffix) {
 			t.Errorf("%s is under a final name though it is not right", path)
 		}
@@ -60,7 +63,7 @@ func noFinal(t *testing.T, f *fetcher) {
 }
 
 func cause(err error) protocol.Cause {
-	var f *failure
+	var f *Error
 	if errors.As(err, &f) {
 		return f.Cause
 	}
@@ -269,7 +272,7 @@ func TestFetchGivesUp(t *testing.T) {
 func TestFetchStall(t *testing.T) {
 	t.Parallel()
 	f := testFetcher(t)
-	f.times.Stall = 50 * time.Millisecond
+	f.cfg.Stall = 50 * time.Millisecond
 	s := server(t, func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if n > 1 {
 			return false
@@ -298,7 +301,7 @@ func TestFetchGoesOnAfterAgentDied(t *testing.T) {
 	})
 	source = s.URL + "/w.gguf#sha256=" + sum(weights)
 	w, _ := expand(source)
-	dir := filepath.Join(f.dirs[0], w.key())
+	dir := filepath.Join(f.cfg.Dir, w.key())
 	for name, data := range map[string][]byte{
 		"w.gguf" + partSuffix:              weights[:300000],
 		"w.gguf" + partSuffix + noteSuffix: []byte(`{"url":"` + s.URL + `/w.gguf","etag":"\"v1\"","sha256":"` + sum(weights) + `"}`),
@@ -320,7 +323,7 @@ func TestFetchDamagedPart(t *testing.T) {
 	f, s := testFetcher(t), server(t, nil)
 	source := s.URL + "/w.gguf#sha256=" + sum(weights)
 	w, _ := expand(source)
-	dir := filepath.Join(f.dirs[0], w.key())
+	dir := filepath.Join(f.cfg.Dir, w.key())
 	_ = os.MkdirAll(dir, 0o755)
 	_ = os.WriteFile(filepath.Join(dir, "w.gguf"+partSuffix), bytes.Repeat([]byte("x"), 1000), 0o644)
 	_ = os.WriteFile(filepath.Join(dir, "w.gguf"+partSuffix+noteSuffix), []byte(`{"url":"`+s.URL+`/w.gguf","etag":"\"v1\"","sha256":"`+sum(weights)+`"}`), 0o644)
@@ -350,7 +353,7 @@ func TestFetchOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, err := f.get(t.Context(), w, func(inventory.Fetch, string) {}); err != nil {
+			if _, err := f.Get(t.Context(), w, func(inventory.Fetch, string) {}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -358,7 +361,7 @@ func TestFetchOnce(t *testing.T) {
 	// One of the callers gives up; the others must not notice.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := f.get(ctx, w, func(inventory.Fetch, string) {}); !errors.Is(err, context.Canceled) {
+	if _, err := f.Get(ctx, w, func(inventory.Fetch, string) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the caller's own end", err)
 	}
 	close(release)
@@ -371,14 +374,14 @@ func TestFetchOnce(t *testing.T) {
 func TestFetchDiskFull(t *testing.T) {
 	t.Parallel()
 	f, s := testFetcher(t), server(t, nil)
-	f.lowWater = 1 << 62
+	f.cfg.LowWaterBytes = 1 << 62
 	_, err := get(t, f, s.URL+"/w.gguf")
-	var fail *failure
-	if !errors.As(err, &fail) || fail.Cause != protocol.CauseDisk || !fail.again {
+	var fail *Error
+	if !errors.As(err, &fail) || fail.Cause != protocol.CauseDisk || !fail.Later {
 		t.Fatalf("got %v, want a full disk that is looked at again", err)
 	}
 	noFinal(t, f)
-	f.lowWater = 1
+	f.cfg.LowWaterBytes = 1
 	if _, err := get(t, f, s.URL+"/w.gguf"); err != nil {
 		t.Errorf("after there is room: %v", err)
 	}
@@ -388,13 +391,13 @@ func TestFetchMirrors(t *testing.T) {
 	t.Parallel()
 	f, good := testFetcher(t), server(t, nil)
 	bad := server(t, func(_ int, w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(404); return true })
-	w, err := weightsOf(protocol.DesiredShard{Files: []protocol.DesiredFile{{
+	w, err := Weights(protocol.DesiredShard{Files: []protocol.DesiredFile{{
 		Path: "sub/w.gguf", SHA256: sum(weights), Bytes: int64(len(weights)), From: []string{bad.URL + "/w.gguf", good.URL + "/w.gguf"},
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := f.get(t.Context(), w, func(inventory.Fetch, string) {})
+	paths, err := f.Get(t.Context(), w, func(inventory.Fetch, string) {})
 	if err != nil || !strings.HasSuffix(paths[0], "/sub/w.gguf") {
 		t.Errorf("got %v, %v", paths, err)
 	}
@@ -403,7 +406,7 @@ func TestFetchMirrors(t *testing.T) {
 func TestFetchPolicy(t *testing.T) {
 	t.Parallel()
 	s := server(t, nil)
-	client, err := newHTTP(Reach{PlainHTTP: true}, nil)
+	client, err := (&Config{Reach: Reach{PlainHTTP: true}}).client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +420,7 @@ func TestFetchPolicy(t *testing.T) {
 	if here == nil || there == nil || here.Error() != there.Error() {
 		t.Errorf("two refused addresses are told apart:\n%v\n%v", here, there)
 	}
-	client, err = newHTTP(Reach{PlainHTTP: true, Private: []string{strings.TrimPrefix(s.URL, "http://")}}, nil)
+	client, err = (&Config{Reach: Reach{PlainHTTP: true, Private: []string{strings.TrimPrefix(s.URL, "http://")}}}).client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,13 +444,13 @@ func TestFetchProgress(t *testing.T) {
 		}
 		return false
 	})
-	f.times.FetchRetry = 50 * time.Millisecond
+	f.cfg.Retry = 50 * time.Millisecond
 	w, err := expand(s.URL + "/w.gguf?token=secret")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var half, troubled bool
-	_, err = f.get(t.Context(), w, func(p inventory.Fetch, trouble string) {
+	_, err = f.Get(t.Context(), w, func(p inventory.Fetch, trouble string) {
 		if strings.Contains(p.Source, "secret") {
 			t.Errorf("the query is shown: %s", p.Source)
 		}
@@ -459,5 +462,15 @@ func TestFetchProgress(t *testing.T) {
 	})
 	if err != nil || !half || !troubled {
 		t.Errorf("half of it seen: %v, the cut seen: %v, %v", half, troubled, err)
+	}
+}
+
+func TestNewComplainsOfEverything(t *testing.T) {
+	t.Parallel()
+	_, err := New(Config{Dir: "weights", Reach: Reach{Private: []string{"10.0.0.0/8"}}})
+	for _, want := range []string{"Config.Dir", "10.0.0.0/8"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package fetch
 
 import "golang.org/x/sys/unix"
 

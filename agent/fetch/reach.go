@@ -1,22 +1,33 @@
-package agent
+package fetch
 
 import (
 	"errors"
-	"log/slog"
 	"net/http"
 
 	"llmgw.io/llmgw/internal/safedial"
 )
 
-// newHTTP makes the client that fetches weights. Sources are chosen by whoever
+// Reach allows fetching from where nothing is allowed by default.
+type Reach struct {
+	// Private are addresses or networks, each with one port, that may be reached
+	// though they are not public ("10.0.0.0/8:8080", "127.0.0.1:9000").
+	Private []string
+	// PlainHTTP allows http:// as well as https://.
+	PlainHTTP bool
+}
+
+// client makes the client that fetches weights. Sources are chosen by whoever
 // may define a model, so it refuses what a download has no business to reach.
-func newHTTP(r Reach, log *slog.Logger) (*http.Client, error) {
+func (c *Config) client() (*http.Client, error) {
+	if c.HTTP != nil {
+		return c.HTTP, nil
+	}
 	cfg := safedial.Config{
-		Name: "weights", AllowHTTP: r.PlainHTTP, Logger: log,
+		Name: "weights", AllowHTTP: c.Reach.PlainHTTP, Logger: c.Logger,
 		MaxBody: -1, Timeout: -1,
 	}
 	var errs []error
-	for _, s := range r.Private {
+	for _, s := range c.Reach.Private {
 		a, err := safedial.ParseAllow(s)
 		errs = append(errs, err)
 		cfg.Allow = append(cfg.Allow, a)

@@ -1,4 +1,4 @@
-package agent
+package fetch
 
 import (
 	"context"
@@ -34,9 +34,9 @@ const (
 // download brings one file. What is under its final name is whole and right;
 // everything else is under another name.
 type download struct {
-	f    *fetcher
+	f    *Fetcher
 	root *os.Root
-	file wantedFile
+	file setFile
 	fl   *flight
 
 	counted int64 // bytes of this file in the flight's progress
@@ -71,7 +71,7 @@ func (d *download) run(ctx context.Context) error {
 	var last error
 	for _, from := range d.file.from {
 		last = d.from(ctx, from)
-		var f *failure
+		var f *Error
 		if last == nil || ctx.Err() != nil || errors.As(last, &f) && f.Cause == protocol.CauseDisk {
 			return last
 		}
@@ -99,19 +99,19 @@ func (d *download) have(ctx context.Context) (int64, bool) {
 
 // from tries one source until it is done, or must not or need not be tried again.
 func (d *download) from(ctx context.Context, url string) error {
-	wait, idle := d.f.times.FetchRetry, 0
+	wait, idle := d.f.cfg.Retry, 0
 	for {
 		before := d.counted
 		err := d.attempt(ctx, url)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		var f *failure
+		var f *Error
 		if errors.As(err, &f) {
 			return err
 		}
 		if d.counted > before {
-			idle, wait = 0, d.f.times.FetchRetry
+			idle, wait = 0, d.f.cfg.Retry
 		} else if idle++; idle >= idleTries {
 			return failed(protocol.CauseFetch, fmt.Sprintf("%s cannot be fetched from %s: %v, %d times in a row; check the address and the network of this node",
 				path.Base(d.file.name), shown(url), err, idle))
@@ -122,7 +122,7 @@ func (d *download) from(ctx context.Context, url string) error {
 		if errors.As(err, &later) {
 			pause = max(pause, later.wait)
 		}
-		d.f.log.Info("a download is gone on with", "file", path.Base(d.file.name), "in", pause, "err", err)
+		d.f.cfg.Logger.Info("a download is gone on with", "file", path.Base(d.file.name), "in", pause, "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -319,11 +319,4 @@ func (d *download) set(n int64) {
 func (d *download) expect(n int64) {
 	d.fl.expect(n - d.total)
 	d.total = n
-}
-
-func diskOrNil(err error, dir string) error {
-	if err == nil {
-		return nil
-	}
-	return diskFailure(err, dir)
 }

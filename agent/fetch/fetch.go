@@ -1,0 +1,117 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"llmgw.io/llmgw/inventory"
+)
+
+// Fetcher brings weights to this machine. However many ask for one set, it is
+// fetched once; all of them see its progress.
+type Fetcher struct {
+	cfg  Config
+	http *http.Client
+
+	mu      sync.Mutex
+	flights map[string]*flight
+	// checked are local files whose hash was found right, with what they were.
+	checked map[string]checkedFile
+}
+
+// New checks the configuration. It touches no file and starts nothing.
+func New(cfg Config) (*Fetcher, error) {
+	cfg = cfg.withDefaults()
+	client, err := cfg.client()
+	if err = errors.Join(cfg.check(), err); err != nil {
+		return nil, err
+	}
+	return &Fetcher{cfg: cfg, http: client, flights: map[string]*flight{}, checked: map[string]checkedFile{}}, nil
+}
+
+// Get returns the absolute paths of a set's files, in its order, once all of
+// them are there and right. What is fetched is told of at once and then now and
+// then, from the caller's goroutine: progress, and why nothing comes if so. An
+// error is an *Error, or ctx's.
+func (f *Fetcher) Get(ctx context.Context, w Set, told func(p inventory.Fetch, trouble string)) ([]string, error) {
+	if len(w.files) == 0 {
+		return nil, nil
+	}
+	if !w.local() {
+		told(inventory.Fetch{Source: shown(w.files[0].from[0]), BytesTotal: w.bytes()}, "")
+	}
+	key := w.key()
+	fl := f.join(key, w)
+	defer f.leave(key, fl)
+	tick := time.NewTicker(f.cfg.Look)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-fl.done:
+			return fl.paths, fl.err
+		case <-tick.C:
+			told(fl.snapshot(w))
+		}
+	}
+}
+
+func (f *Fetcher) join(key string, w Set) *flight {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if fl := f.flights[key]; fl != nil {
+		fl.waiters++
+		return fl
+	}
+	// The flight belongs to all who wait for it, so it ends with the last of
+	// them and not with the first.
+	ctx, cancel := context.WithCancel(context.Background())
+	fl := &flight{cancel: cancel, waiters: 1, done: make(chan struct{})}
+	f.flights[key] = fl
+	go func() {
+		fl.paths, fl.err = f.fetch(ctx, key, w, fl)
+		f.mu.Lock()
+		if f.flights[key] == fl {
+			delete(f.flights, key)
+		}
+		f.mu.Unlock()
+		close(fl.done)
+	}()
+	return fl
+}
+
+func (f *Fetcher) leave(key string, fl *flight) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if fl.waiters--; fl.waiters == 0 {
+		fl.cancel()
+		if f.flights[key] == fl {
+			delete(f.flights, key)
+		}
+	}
+}
+
+func (f *Fetcher) fetch(ctx context.Context, key string, w Set, fl *flight) ([]string, error) {
+	if w.local() {
+		return f.inPlace(ctx, w)
+	}
+	root, unlock, err := f.open(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var paths []string
+	for _, file := range w.files {
+		d := &download{f: f, root: root, file: file, fl: fl}
+		if err := d.run(ctx); err != nil {
+			return nil, err
+		}
+		paths = append(paths, filepath.Join(root.Name(), filepath.FromSlash(file.name)))
+	}
+	return paths, nil
+}
