@@ -55,18 +55,7 @@ func (s *Store) CreateAdminToken(ctx context.Context, t storage.AdminToken, by i
 
 // ListAdminTokens returns every token, revoked ones too, newest first.
 func (s *Store) ListAdminTokens(ctx context.Context) ([]storage.AdminToken, error) {
-	out := []storage.AdminToken{}
-	err := s.read(ctx, func(db bun.IDB) error {
-		var rows []adminTokenRow
-		if err := db.NewSelect().Model(&rows).Order("created_at DESC", "id").Scan(ctx); err != nil {
-			return err
-		}
-		for i := range rows {
-			out = append(out, rows[i].token())
-		}
-		return nil
-	})
-	return out, err
+	return list(ctx, s, inOrder("created_at DESC", "id"), sure((*adminTokenRow).token))
 }
 
 // AdminToken finds one by id.

@@ -38,6 +38,10 @@ type revocationRow struct {
 	At   int64  `bun:"at"`
 }
 
+func (r *revocationRow) revocation() inventory.Revocation {
+	return inventory.Revocation{Node: inventory.NodeID(r.Node), At: instant(r.At)}
+}
+
 // Authority returns the cluster's CA, made by the function when there is none.
 // The function runs outside of any transaction: it may take its time, and the
 // first one that is kept counts.
@@ -87,18 +91,7 @@ func (s *Store) KeepCertificate(ctx context.Context, c inventory.Certificate) er
 
 // Revocations returns every revocation, ordered by node.
 func (s *Store) Revocations(ctx context.Context) ([]inventory.Revocation, error) {
-	out := []inventory.Revocation{}
-	err := s.read(ctx, func(db bun.IDB) error {
-		var rows []revocationRow
-		if err := db.NewSelect().Model(&rows).Order("node").Scan(ctx); err != nil {
-			return err
-		}
-		for _, r := range rows {
-			out = append(out, inventory.Revocation{Node: inventory.NodeID(r.Node), At: instant(r.At)})
-		}
-		return nil
-	})
-	return out, err
+	return list(ctx, s, inOrder("node"), sure((*revocationRow).revocation))
 }
 
 // noRow turns the absence of a row into false.

@@ -25,22 +25,7 @@ func (r *holdRow) hold() (inventory.Hold, error) {
 
 // ListHolds returns every hold, ordered by its domain's text.
 func (s *Store) ListHolds(ctx context.Context) ([]inventory.Hold, error) {
-	out := []inventory.Hold{}
-	err := s.read(ctx, func(db bun.IDB) error {
-		var rows []holdRow
-		if err := db.NewSelect().Model(&rows).Order("domain").Scan(ctx); err != nil {
-			return err
-		}
-		for i := range rows {
-			h, err := rows[i].hold()
-			if err != nil {
-				return err
-			}
-			out = append(out, h)
-		}
-		return nil
-	})
-	return out, err
+	return list(ctx, s, inOrder("domain"), (*holdRow).hold)
 }
 
 // PutHold keeps a hold in place of the one its domain had.

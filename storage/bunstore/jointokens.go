@@ -52,18 +52,10 @@ func (s *Store) CreateJoinToken(ctx context.Context, t inventory.JoinToken, by i
 
 // ListJoinTokens returns every token that was not revoked, newest first.
 func (s *Store) ListJoinTokens(ctx context.Context) ([]inventory.JoinToken, error) {
-	out := []inventory.JoinToken{}
-	err := s.read(ctx, func(db bun.IDB) error {
-		var rows []joinTokenRow
-		if err := db.NewSelect().Model(&rows).Where("revoked_at IS NULL").Order("created_at DESC", "id").Scan(ctx); err != nil {
-			return err
-		}
-		for i := range rows {
-			out = append(out, rows[i].token())
-		}
-		return nil
-	})
-	return out, err
+	unrevoked := func(q *bun.SelectQuery) *bun.SelectQuery {
+		return inOrder("created_at DESC", "id")(q.Where("revoked_at IS NULL"))
+	}
+	return list(ctx, s, unrevoked, sure((*joinTokenRow).token))
 }
 
 // RevokeJoinToken takes a token back.

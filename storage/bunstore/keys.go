@@ -117,22 +117,7 @@ func projectExists(ctx context.Context, tx bun.Tx, id string) error {
 
 // ListKeys returns every key, ordered by id.
 func (s *Store) ListKeys(ctx context.Context) ([]storage.Key, error) {
-	out := []storage.Key{}
-	err := s.read(ctx, func(db bun.IDB) error {
-		var rows []keyRow
-		if err := db.NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
-			return err
-		}
-		for i := range rows {
-			k, err := rows[i].key()
-			if err != nil {
-				return err
-			}
-			out = append(out, k)
-		}
-		return nil
-	})
-	return out, err
+	return list(ctx, s, inOrder("id"), (*keyRow).key)
 }
 
 // Key finds one by id.

@@ -31,22 +31,7 @@ func (r *modelRow) entry() (catalog.Entry, error) {
 
 // ListModels returns every definition, ordered by name.
 func (s *Store) ListModels(ctx context.Context) ([]catalog.Entry, error) {
-	out := []catalog.Entry{}
-	err := s.read(ctx, func(db bun.IDB) error {
-		var rows []modelRow
-		if err := db.NewSelect().Model(&rows).Order("name").Scan(ctx); err != nil {
-			return err
-		}
-		for i := range rows {
-			e, err := rows[i].entry()
-			if err != nil {
-				return err
-			}
-			out = append(out, e)
-		}
-		return nil
-	})
-	return out, err
+	return list(ctx, s, inOrder("name"), (*modelRow).entry)
 }
 
 // PutModel writes a definition at an expected revision.

@@ -36,22 +36,7 @@ func (r *nodeRow) settings() (inventory.NodeSettings, error) {
 
 // ListNodeSettings returns every known node, ordered by id.
 func (s *Store) ListNodeSettings(ctx context.Context) ([]inventory.NodeSettings, error) {
-	out := []inventory.NodeSettings{}
-	err := s.read(ctx, func(db bun.IDB) error {
-		var rows []nodeRow
-		if err := db.NewSelect().Model(&rows).Order("id").Scan(ctx); err != nil {
-			return err
-		}
-		for i := range rows {
-			n, err := rows[i].settings()
-			if err != nil {
-				return err
-			}
-			out = append(out, n)
-		}
-		return nil
-	})
-	return out, err
+	return list(ctx, s, inOrder("id"), (*nodeRow).settings)
 }
 
 // PutNodeSettings writes one row at an expected revision.

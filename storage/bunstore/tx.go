@@ -35,6 +35,37 @@ func (s *Store) read(ctx context.Context, f func(db bun.IDB) error) error {
 	return s.translate(ctx, f(s.ro))
 }
 
+// list reads rows of one kind as what they stand for; which says which, and in
+// what order.
+func list[R, T any](ctx context.Context, s *Store, which func(*bun.SelectQuery) *bun.SelectQuery, of func(*R) (T, error)) ([]T, error) {
+	out := []T{}
+	err := s.read(ctx, func(db bun.IDB) error {
+		var rows []R
+		if err := which(db.NewSelect().Model(&rows)).Scan(ctx); err != nil {
+			return err
+		}
+		for i := range rows {
+			v, err := of(&rows[i])
+			if err != nil {
+				return err
+			}
+			out = append(out, v)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// inOrder asks for all rows, ordered.
+func inOrder(columns ...string) func(*bun.SelectQuery) *bun.SelectQuery {
+	return func(q *bun.SelectQuery) *bun.SelectQuery { return q.Order(columns...) }
+}
+
+// sure is for rows that always read.
+func sure[R, T any](of func(*R) T) func(*R) (T, error) {
+	return func(r *R) (T, error) { return of(r), nil }
+}
+
 // readWhole runs several look-ups on one state of the store.
 func (s *Store) readWhole(ctx context.Context, f func(ctx context.Context, tx bun.Tx) error) error {
 	if err := s.enter(); err != nil {
