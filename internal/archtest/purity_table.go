@@ -7,6 +7,7 @@ func pureRooms() []pureRoom {
 	return []pureRoom{
 		{room: "catalog", except: []string{"service.go", "store.go"}},
 		{room: "inventory", except: []string{"registry.go", "holds.go", "labels.go", "store.go"}},
+		{room: "inventory/facility"},
 		{room: "placement"},
 		{room: "placement/reconciler"},
 		{room: "router/openai"},

@@ -19,6 +19,7 @@ func decisionWalls() []wall {
 	return []wall{
 		// What we have, and what to serve.
 		{room: "inventory"},
+		{room: "inventory/facility", may: []string{"inventory"}},
 		{room: "inventory/inventorytest", may: []string{"inventory"}},
 		{room: "catalog", may: []string{"inventory"}},
 
