@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -175,7 +176,7 @@ func writeAddresses(dir string, a Addresses) error {
 	if err != nil {
 		return err
 	}
-	if err := writeSecret(filepath.Join(dir, AddressesFile), string(b)+"\n"); err != nil {
+	if err := writeSecret(filepath.Join(dir, AddressesFile), string(b)+"\n", durable.WriteFile); err != nil {
 		return fmt.Errorf("write the addresses down: %w", err)
 	}
 	return nil

@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
+	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/storage"
 )
@@ -25,7 +25,7 @@ func LoadPepper(path string) (storage.Pepper, error) {
 		return p, err
 	}
 	p = storage.NewPepper()
-	err = placeSecret(path, base64.StdEncoding.EncodeToString(p), os.Link)
+	err = writeSecret(path, base64.StdEncoding.EncodeToString(p), durable.CreateFile)
 	if errors.Is(err, fs.ErrExist) {
 		return readPepper(path)
 	}
@@ -67,7 +67,7 @@ func EnsureAdminToken(ctx context.Context, store storage.AdminTokens, pepper sto
 	if err := store.CreateAdminToken(ctx, t, by); err != nil {
 		return fmt.Errorf("make the owner's token: %w", err)
 	}
-	if err := writeSecret(path, secret+"\n"); err != nil {
+	if err := writeSecret(path, secret+"\n", durable.WriteFile); err != nil {
 		return fmt.Errorf("keep the owner's token: %w", err)
 	}
 	return nil
@@ -98,40 +98,11 @@ func tokenWorks(ctx context.Context, store storage.AdminTokens, pepper storage.P
 	return t.Active(time.Now()) && pepper.Matches(secret, t.Hash), nil
 }
 
-// writeSecret writes a file of mode 0600, whole or not at all.
-func writeSecret(path, text string) error { return placeSecret(path, text, os.Rename) }
-
-// placeSecret writes a file of mode 0600 beside the place where it belongs, and
-// puts it there. Folder and file are on the disk when it returns: what is hashed
-// under a pepper outlives a loss of power, so the pepper must too.
-func placeSecret(path, text string, place func(from, to string) error) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// writeSecret writes a file of mode 0600, whole or not at all, in a folder that
+// is made for it.
+func writeSecret(path, text string, write func(path string, data []byte) error) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(dir, ".secret-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // harmless after a rename
-	_, werr := tmp.WriteString(text)
-	if err := errors.Join(werr, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if err := place(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncFolder(dir)
-}
-
-// syncFolder keeps a name in a folder. Windows knows no such thing.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return write(path, []byte(text))
 }

@@ -72,7 +72,7 @@ func roofWalls() []wall {
 		{room: root, freeTests: true, may: []string{
 			"catalog", "inventory", "placement/...", "storage", "storage/memstore", "router", "router/openai",
 			"agent/hub", "agent/protocol", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
-			"internal/pki", "internal/safedial",
+			"internal/durable", "internal/pki", "internal/safedial",
 		}},
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{
 			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl",

@@ -5,8 +5,8 @@
 // files it has what comes up with them: a lock that dies with its holder, and
 // the errors that say that a disk is full.
 //
-// What keeps files on a node calls it: the agent's state and identity, and
-// fetched weights. Functions may be called at once; of two writers of one file
+// What keeps files calls it: the agent's state and identity, fetched weights, and
+// the control plane's secrets. Functions may be called at once; of two writers of one file
 // the later one wins.
 //
 // Start reading at files.go.

@@ -1,11 +1,15 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -31,6 +35,35 @@ func TestWriteFile(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
 		t.Errorf("%d files are left, want the one that was written", len(left))
+	}
+}
+
+func TestCreateFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "once")
+	var made atomic.Int32
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			err := CreateFile(path, fmt.Appendf(nil, "%d", i))
+			switch {
+			case err == nil:
+				made.Add(1)
+			case !errors.Is(err, fs.ErrExist):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 1 {
+		t.Errorf("%d made it, want one", made.Load())
+	}
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("want a file of mode 0600, got %v, %v", info, err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("%d files are left, want the one that was made", len(left))
 	}
 }
 

@@ -12,7 +12,19 @@ import (
 
 // WriteFile replaces a file so that a reader, and a machine that loses power,
 // finds the old content or the new one and nothing between. Mode 0600.
-func WriteFile(path string, data []byte) (err error) {
+func WriteFile(path string, data []byte) error { return place(path, data, os.Rename) }
+
+// CreateFile is WriteFile for a file that must not be there yet, else the error
+// matches fs.ErrExist. Of any number of callers at once one makes it.
+func CreateFile(path string, data []byte) error {
+	return place(path, data, func(from, to string) error {
+		err := os.Link(from, to)
+		return errors.Join(err, os.Remove(from))
+	})
+}
+
+// place writes a file beside the path and puts it there.
+func place(path string, data []byte, put func(from, to string) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
@@ -32,7 +44,7 @@ func WriteFile(path string, data []byte) (err error) {
 	if err = f.Close(); err != nil {
 		return err
 	}
-	if err = os.Rename(f.Name(), path); err != nil {
+	if err = put(f.Name(), path); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
