@@ -18,6 +18,7 @@ var filters = []func(q *query, n *inventory.Node) refusal{
 	byGroup,        // a profile of several shards needs several nodes at once
 	byState,        // only a node that is heard, and that people want used, takes something new
 	byClock,        // a clock that is far off breaks certificates and time limits
+	byHold,         // nothing new goes to a place that people hold
 	byPool,         // a node in a pool serves what asks for the pool, and nothing else
 	byLabels,       // the profile's labels are all there
 	byAvoidance,    // the request leaves the node out, because a start failed there
@@ -99,6 +100,13 @@ func byClock(_ *query, n *inventory.Node) refusal {
 		}
 		return fmt.Sprintf("its clock is %s %s; more than %s is refused", n.ClockSkew.Abs(), way, inventory.ClockRefuseAfter)
 	}}
+}
+
+func byHold(_ *query, n *inventory.Node) refusal {
+	if !n.Held.Yes() {
+		return refusal{}
+	}
+	return refusal{reason: Held, say: func(_ *query, n *inventory.Node, _ refusal) string { return n.Held.Reason }}
 }
 
 func byPool(q *query, n *inventory.Node) refusal {
