@@ -66,7 +66,28 @@ func NewService(ctx context.Context, cfg ServiceConfig) (*Service, error) {
 	}
 	s.declared = declared
 	s.publish()
+	s.sayUnfit()
 	return s, nil
+}
+
+// sayUnfit logs kept models that are not what people would think: those that the
+// configuration hides, and those that the rules of this version would refuse.
+func (s *Service) sayUnfit() {
+	s.mu.Lock()
+	kept := s.kept
+	s.mu.Unlock()
+	x := s.Index()
+	owners := nameOwners(x)
+	for i := range kept {
+		m := &kept[i].Model
+		if e, ok := x.Get(m.Name); ok && e.Declared {
+			s.logger.Warn("the configuration declares a model that was added before; the declared one is in force", "model", m.Name)
+			continue
+		}
+		if err := errors.Join(append([]error{Validate(m)}, againstOthers(x, owners, m)...)...); err != nil {
+			s.logger.Warn("a model that was added before would be refused now; it stays in force, change it", "model", m.Name, "err", err)
+		}
+	}
 }
 
 // Index is the newest index. It never blocks.
@@ -160,6 +181,7 @@ func (s *Service) Reload(declared []Model) (changes []string, err error) {
 	s.mu.Unlock()
 	if len(changes) > 0 {
 		s.publish()
+		s.sayUnfit()
 	}
 	return changes, nil
 }
@@ -285,12 +307,6 @@ func (s *Service) publish() {
 	version := uint64(1)
 	if old := s.index.Load(); old != nil {
 		version = old.Version() + 1
-	}
-	for _, e := range s.kept {
-		if slices.ContainsFunc(s.declared, func(d Entry) bool { return d.Model.Name == e.Model.Name }) {
-			s.logger.Warn("the configuration declares a model that was added before; the declared one is in force",
-				"model", e.Model.Name)
-		}
 	}
 	s.index.Store(NewIndex(version, append(slices.Clone(s.declared), s.kept...)))
 	close(s.changed)

@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -369,5 +371,31 @@ func TestServiceOvertaken(t *testing.T) {
 	}
 	if err := s.Remove(ctx, "a", nil, ops); err != nil {
 		t.Errorf("want it removed whatever its revision: %v", err)
+	}
+}
+
+// TestServiceSaysWhatDoesNotFit shows that a start never fails on old rows, and
+// that they are told of once and not with every change.
+func TestServiceSaysWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	old := tiny("old")
+	old.Profiles[0].Engine = "gone"
+	store := &fakeStore{rows: map[Name]Entry{"old": {Model: old, Revision: 1}, "both": {Model: tiny("both"), Revision: 2}}}
+	var log bytes.Buffer
+	s, err := NewService(ctx, ServiceConfig{Store: store, Declared: []Model{tiny("both")}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Index().Get("old"); !ok {
+		t.Error("a row that no longer fits must stay in force")
+	}
+	if _, err := s.Add(ctx, tiny("new"), ops); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"would be refused now", "the declared one is in force"} {
+		if n := strings.Count(log.String(), want); n != 1 {
+			t.Errorf("want %q said once, got %d times:\n%s", want, n, log.String())
+		}
 	}
 }
