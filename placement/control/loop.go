@@ -113,11 +113,13 @@ func (r *reign) nextLook() time.Time {
 // guardedPass is a pass that outlives a panic of our own. The loop is the edge
 // at which one is caught: what it serves goes on without it, and a process that
 // died here would take its router's streams along. What was decided is dropped,
-// and the store is read again after a pause.
+// whoever gave an order for it is told so, and the store is read again after a
+// pause.
 func (r *reign) guardedPass(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.l.log.Error("a pass of the control loop panicked; this is a bug of llmgw", "err", p, "stack", string(debug.Stack()))
+			r.l.refuseTaken(errPanicked)
 			r.doubt()
 		}
 	}()

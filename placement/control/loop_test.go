@@ -383,3 +383,32 @@ func TestOrderThatNobodyWaitsFor(t *testing.T) {
 		}
 	})
 }
+
+// An order that a pass breaks on is refused: one that stayed would break every
+// later pass too.
+func TestOrderThatAPassBreaksOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, m := newStore(), newModels(model("tiny", 1))
+		r := start(t, "one", s, m, twoNodes, nil, nil)
+		defer r.stop()
+		after(time.Second)
+		r.traffic.mu.Lock()
+		r.traffic.panic = true
+		r.traffic.mu.Unlock()
+		began := time.Now()
+		if err := r.loop.Restart(t.Context(), ids{"tiny-1"}, reconciler.InPlace); err == nil {
+			t.Error("want the order refused")
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
+		after(10 * time.Second)
+		if row := s.row("tiny-1"); row.Restart != "" {
+			t.Errorf("want it not carried out later, got %+v", row)
+		}
+		if err := r.loop.Restart(t.Context(), ids{"tiny-1"}, reconciler.InPlace); err != nil {
+			t.Errorf("want the next one taken: %v", err)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -95,6 +96,9 @@ func (l *Loop) drop(orders []*order) {
 	l.orders = slices.DeleteFunc(l.orders, func(o *order) bool { return slices.Contains(orders, o) })
 }
 
+// errPanicked is for those whose orders were taken by a pass that broke.
+var errPanicked = errors.New("control: the pass that took the order panicked")
+
 // pendingOrders are the orders that wait, for a pass to take.
 func (l *Loop) pendingOrders() []reconciler.Order {
 	l.mu.Lock()
@@ -110,8 +114,21 @@ func (l *Loop) pendingOrders() []reconciler.Order {
 // ordersDone ends the n oldest orders that were taken, which were kept.
 func (l *Loop) ordersDone(n int) {
 	done := l.taken[:n]
+	l.taken = l.taken[n:]
 	l.drop(done)
 	for _, o := range done {
+		close(o.done)
+	}
+}
+
+// refuseTaken ends the orders that were taken with an error: they may be what a
+// pass cannot stand, and would stop every later one.
+func (l *Loop) refuseTaken(err error) {
+	taken := l.taken
+	l.taken = nil
+	l.drop(taken)
+	for _, o := range taken {
+		o.err = err
 		close(o.done)
 	}
 }
