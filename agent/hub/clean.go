@@ -20,6 +20,9 @@ const (
 	maxList    = 256
 	maxWeights = 10000
 	maxShards  = 1000
+	// maxNumber is beyond what any machine has of anything; sums of larger ones
+	// would overflow, and infinite ones could not be shown to anybody.
+	maxNumber = 1 << 50
 )
 
 // text keeps at most so many bytes of a stranger's text, without what could
@@ -58,13 +61,18 @@ func (h *Hub) facts(f inventory.Facts, node inventory.NodeID, peer netip.Addr) i
 	return f
 }
 
-// clean walks over plain values: texts are cleaned, lists and maps shortened.
+// clean walks over plain values: texts are cleaned, numbers bounded, lists and
+// maps shortened.
 // What v refers to is made anew before it is changed: an agent in this process
 // goes on using its own.
 func clean(v reflect.Value, limit int) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text(v.String(), maxText))
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(min(max(v.Int(), -maxNumber), maxNumber))
+	case reflect.Float64:
+		v.SetFloat(min(max(v.Float(), -maxNumber), maxNumber))
 	case reflect.Pointer:
 		if !v.IsNil() {
 			own := reflect.New(v.Type().Elem())
@@ -109,14 +117,10 @@ func cleanMap(v reflect.Value, limit int) {
 	v.Set(out)
 }
 
-// sample shortens a measurement; numbers need no cleaning.
+// sample cleans a measurement.
 func sample(s *inventory.Sample) *inventory.Sample {
-	if s == nil {
-		return nil
-	}
-	own := *s
-	own.GPUs = own.GPUs[:min(len(own.GPUs), maxList)]
-	return &own
+	clean(reflect.ValueOf(&s).Elem(), maxList)
+	return s
 }
 
 // shards cleans what an agent says of its shards, by the address its node is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -221,6 +222,37 @@ func TestHostileReports(t *testing.T) {
 	}
 	if len(got) != len(want) || n.Facts.Hostname != "ab" || n.Facts.Labels["k"] != "v" {
 		t.Errorf("kept %v, %+v", got, n.Facts)
+	}
+}
+
+// Numbers that no machine could mean spoil no sum and no answer about the fleet.
+func TestHostileNumbers(t *testing.T) {
+	t.Parallel()
+	h, reg := inMemory(t, hub.Config{})
+	if err := h.Dispatch(t.Context(), 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	watts := math.MaxFloat64
+	facts := &inventory.Facts{CPUs: math.MinInt, MemoryMB: math.MaxInt64, Devices: []inventory.Device{{MemoryMB: math.MaxInt64}}}
+	if _, err := h.Sync(t.Context(), "n1", protocol.Sync{Node: "n1", Facts: facts}); err != nil {
+		t.Fatal(err)
+	}
+	load := &inventory.Sample{Load1: math.MaxFloat64, CPUPowerW: &watts, MemoryUsedBytes: math.MaxInt64}
+	shards := []inventory.ShardStatus{{ID: "a", State: inventory.ShardReady, Use: &inventory.ShardUse{Running: math.MaxInt}}}
+	if _, err := h.Beat(t.Context(), "n1", protocol.Beat{Node: "n1", Sample: load, Shards: shards}); err != nil {
+		t.Fatal(err)
+	}
+	const most = 1 << 50
+	n := reg.Snapshot().Node("n1")
+	if n.Facts.CPUs < -most || n.Facts.MemoryMB > most || n.Facts.Devices[0].MemoryMB > most {
+		t.Errorf("kept the facts %+v", n.Facts)
+	}
+	s := reg.reports[len(reg.reports)-1].Sample
+	if s.Load1 > most || *s.CPUPowerW > most || s.MemoryUsedBytes > most || n.Shards[0].Use.Running > most {
+		t.Errorf("kept the sample %+v and the shard %+v", s, n.Shards[0])
+	}
+	if watts != math.MaxFloat64 || facts.Devices[0].MemoryMB != math.MaxInt64 {
+		t.Error("what belongs to the agent was changed")
 	}
 }
 
