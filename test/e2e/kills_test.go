@@ -67,7 +67,7 @@ func TestControlKilledWhileWriting(t *testing.T) {
 	n := p.startNode("n1", "")
 	p.add(simModel("m", scaling(1, 1)))
 	p.untilReady("m", 1)
-	want := 1
+
 	for round := range 20 {
 		var wg sync.WaitGroup
 		var last atomic.Int64
@@ -84,7 +84,7 @@ func TestControlKilledWhileWriting(t *testing.T) {
 		p.kill()
 		cancel()
 		wg.Wait()
-		want = int(last.Load())
+		want := int(last.Load())
 		p.start()
 		m, ok := p.model("m")
 		// One more may have been kept whose answer was lost.
