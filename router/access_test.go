@@ -89,6 +89,38 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
+// A key counts in its one place and in no other, and there only once.
+func TestCredentialsElsewhere(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(c *router.Config) { c.Limits.FailedCredentials = -1 }, func(w *world) {
+		e := w.one(nil)
+		good := "Bearer " + w.key
+		for name, header := range map[string]http.Header{
+			"another header":    {"X-Api-Key": {w.key}},
+			"a proxy's header":  {"Proxy-Authorization": {good}},
+			"a cookie":          {"Cookie": {"Authorization=" + w.key}},
+			"the second of two": {"Authorization": {"Bearer sk-llmgw-wrong", good}},
+			"the first of two":  {"Authorization": {good, "Bearer sk-llmgw-wrong"}},
+			"twice":             {"Authorization": {good, good}},
+			"two in one":        {"Authorization": {good + ", " + good}},
+			"in upper case":     {"Authorization": {strings.ToUpper(good)}},
+			"escaped":           {"Authorization": {strings.ReplaceAll(good, "-", "%2d")}},
+		} {
+			req := w.request(http.MethodPost, chatPath+"?api_key="+w.key+"&access_token="+w.key, chatBody)
+			req.Header.Del("Authorization")
+			for k, v := range header {
+				req.Header[k] = v
+			}
+			if a := w.do(req); a.status != http.StatusUnauthorized || strings.Contains(a.body, w.key) {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+		}
+		if len(e.Calls()) != 0 || strings.Contains(w.logs.String(), w.key) {
+			t.Errorf("the engine was asked %d times, and the log has\n%s", len(e.Calls()), w.logs.String())
+		}
+	})
+}
+
 // Every route but health wants a key (gpustack/gpustack#5836).
 func TestRoutesWantAKey(t *testing.T) {
 	t.Parallel()
@@ -250,7 +282,7 @@ func TestKeysAreKeptNowhere(t *testing.T) {
 				`{"model":"m","user":"` + canary + `","messages":[{"role":"user","content":"` + canary + `"}]}`,
 			} {
 				req := w.request(http.MethodPost, chatPath+"?api_key="+canary+"&x="+canary, body)
-				req.Header.Set("X-Request-Id", canary)
+				req.Header.Set("X-Request-Id", "mine:"+canary)
 				a := w.do(req)
 				seen.WriteString(a.body)
 			}

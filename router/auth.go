@@ -92,8 +92,12 @@ func (d *door) standing(key *storage.Key, from netip.Addr, now time.Time) *failu
 	return nil
 }
 
-// bearer takes the key out of the Authorization header.
+// bearer takes the key out of the Authorization header. Of several headers it
+// would be anybody's guess which one whoever stands before us has looked at.
 func bearer(h http.Header) (string, *failure) {
+	if len(h["Authorization"]) > 1 {
+		return "", refused(openai.Authentication, "ambiguous_api_key", "There are several Authorization headers; send one.")
+	}
 	value := h.Get("Authorization")
 	scheme, secret, _ := strings.Cut(value, " ")
 	secret = strings.TrimSpace(secret)

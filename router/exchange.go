@@ -156,7 +156,7 @@ func newRequestID(now time.Time) string {
 
 // sane reports whether a client's own id may be kept.
 func sane(id string) bool {
-	if id == "" || len(id) > 128 || strings.HasPrefix(id, "sk-") {
+	if id == "" || len(id) > 128 || strings.HasPrefix(id, "sk-") || strings.Contains(id, keyStart) {
 		return false
 	}
 	for i := range len(id) {
