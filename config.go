@@ -63,6 +63,7 @@ type Listener struct {
 	// TLS absent means plain HTTP.
 	TLS *TLSFile `json:"tls,omitempty"`
 	// TrustedProxies are networks whose X-Forwarded-For is believed. Empty: none.
+	// Clients' listener only: the others go by the connection's own address.
 	TrustedProxies []netip.Prefix `json:"trusted_proxies,omitempty"`
 	// Names are host names and addresses that this listener is reached by. The
 	// agents' are put into its certificate and told to nodes that join; the admin
@@ -203,6 +204,9 @@ func (f *File) Check() error {
 		}
 		if l.TLS != nil && (l.TLS.Cert == "" || l.TLS.Key == "") {
 			add("listen.%s.tls: name both cert and key", name)
+		}
+		if len(l.TrustedProxies) > 0 && name != "client" {
+			add("listen.%s.trusted_proxies: only clients may come in through proxies; leave it out", name)
 		}
 		if len(l.Names) > 0 && name == "client" {
 			add("listen.client.names: clients may come in by any name; leave it out")

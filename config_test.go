@@ -59,6 +59,7 @@ func TestParseFileRefuses(t *testing.T) {
 		"TLS of agents":             {"listen: {agents: {tls: {cert: a, key: b}}}", "listen.agents.tls"},
 		"half a certificate":        {"listen: {admin: {tls: {cert: a}}}", "listen.admin.tls"},
 		"a level":                   {"log: {level: loud}", "log.level"},
+		"proxies before admin":      {"listen: {admin: {trusted_proxies: [10.0.0.0/8]}}", "listen.admin.trusted_proxies"},
 		"names of the client":       {"listen: {client: {names: [a.example]}}", "listen.client.names"},
 		"pprof for all":             {"debug: {pprof: \":6060\"}", "debug.pprof"},
 		"a limit below zero":        {"limits: {queue: -1}", "limits.queue"},
