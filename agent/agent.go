@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/agent/fetch"
+	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/durable"
@@ -37,11 +38,11 @@ type Agent struct {
 	made    time.Time
 	asks    askBook
 
-	// ledger, cgroup and spawn are set by Run before anything else begins; spawn
+	// ledger, cgroups and spawn are set by Run before anything else begins; spawn
 	// starts what outlives the order to end where engines are to be stopped.
-	ledger *ledger
-	cgroup string
-	spawn  func(run func(context.Context))
+	ledger  *ledger
+	cgroups process.Cgroups
+	spawn   func(run func(context.Context))
 
 	mu     sync.Mutex
 	shards map[string]*shard
@@ -157,15 +158,15 @@ func (a *Agent) open() error {
 		a.cfg.Logger.Error("the agent has lost its memory", "err", warning)
 	}
 	a.ledger = l
-	a.cgroup = findCgroup(a.cfg.CgroupParent)
+	a.cgroups = process.FindCgroups(a.cfg.CgroupParent)
 	known := map[string]bool{}
 	for _, id := range l.ids() {
 		if e, ok := l.entry(id); ok {
 			known[e.Mark] = true
 		}
 	}
-	pruneCgroups(a.cgroup)
-	if n := killStrays(a.marks, known); n > 0 {
+	a.cgroups.Prune()
+	if n := process.KillStrays(a.marks, known); n > 0 {
 		a.cfg.Logger.Warn("engines without a record were stopped", "count", n)
 	}
 	return nil

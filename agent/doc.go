@@ -10,5 +10,6 @@
 // An Agent runs once; its methods may be called at once from many goroutines.
 //
 // Start reading at agent.go, then seams.go, beat.go and sync.go; shard.go is the
-// life of one shard. How weights come to the machine is in the part fetch.
+// life of one shard. Its parts are rooms of their own: fetch has how weights come
+// to the machine, process how an engine's processes begin and end.
 package agent

@@ -64,6 +64,12 @@ func copyFile(from, to string) error {
 	return out.Close()
 }
 
+// appendLog opens a log for an engine to write to; it is cut in place when it
+// grows, which works because every write goes to its end.
+func appendLog(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
 // lastLines are the last lines of a log, for a failure's report.
 func lastLines(path string) []string {
 	f, err := os.Open(path)

@@ -27,7 +27,7 @@ func logAgent(t *testing.T) (*Agent, string) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	f, err := openLog(path)
+	f, err := appendLog(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestLogFollow(t *testing.T) {
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	_, path := logAgent(t)
-	f, err := openLog(path) // the engine's
+	f, err := appendLog(path) // the engine's
 	if err != nil {
 		t.Fatal(err)
 	}

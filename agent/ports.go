@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 )
 
@@ -21,7 +22,7 @@ func (a *Agent) reserve(d protocol.DesiredShard, host, mark string) (entry, erro
 			return err
 		}
 		e.Shard, e.Host, e.Port, e.Mark = d, host, port, mark
-		e.Process, e.Cgroup, e.WasReady, e.Down = processID{}, "", false, false
+		e.Process, e.Cgroup, e.WasReady, e.Down = process.ID{}, "", false, false
 		out = *e
 		return nil
 	})

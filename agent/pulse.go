@@ -50,25 +50,3 @@ func (p *pulse) probed(err error, now time.Time) bool {
 	}
 	return p.failed >= hungProbes
 }
-
-// clockTick is the kernel's unit of processor time on every machine that runs
-// engines.
-const clockTick = 100
-
-// meter measures what a shard's processes use.
-type meter struct {
-	tree  tree
-	ticks uint64
-	at    time.Time
-}
-
-// read gives the memory now and the cores used since the last reading; the
-// first one has no cores.
-func (m *meter) read(now time.Time) (bytes int64, cores float64) {
-	bytes, ticks := processMemory(m.tree)
-	if span := now.Sub(m.at).Seconds(); !m.at.IsZero() && span > 0 && ticks > m.ticks {
-		cores = float64(ticks-m.ticks) / clockTick / span
-	}
-	m.ticks, m.at = ticks, now
-	return bytes, cores
-}

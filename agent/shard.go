@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/inventory"
 )
@@ -29,7 +30,7 @@ type shard struct {
 	up     context.CancelFunc // ends what only makes sense while it should run
 
 	// Below is the goroutine's own.
-	proc *process
+	proc *process.Process
 	// backOff is the next wait before a start without the control plane.
 	backOff time.Duration
 	starts  int
@@ -183,7 +184,7 @@ func (s *shard) say(state inventory.ShardState, edit func(*inventory.ShardStatus
 	}
 	st.Since = s.since
 	if s.proc != nil {
-		st.Adopted = s.proc.adopted
+		st.Adopted = s.proc.Adopted()
 	}
 	if edit != nil {
 		edit(&st)

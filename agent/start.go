@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"llmgw.io/llmgw/agent/fetch"
+	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/durable"
@@ -139,28 +140,40 @@ func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	rotate(s.logPath(), 0)
-	group := makeCgroup(s.a.cgroup, hashed(s.id))
-	p, err := startProcess(launch{path: cmd.Path, args: cmd.Args, env: cmd.Env, dir: s.dir(), log: s.logPath(), mark: e.Mark, cgroup: group})
+	group := s.a.cgroups.Make(hashed(s.id))
+	p, err := s.launch(cmd, e.Mark, group)
 	if err != nil {
 		return s.startFailure(err, cmd.Path)
 	}
 	s.proc = p
 	err = s.a.ledger.change(s.id, func(e *entry) error {
-		e.Process, e.Cgroup = p.id, group
+		e.Process, e.Cgroup = p.ID(), group
 		e.Starts++
 		s.starts = e.Starts
 		return nil
 	})
 	if err != nil {
 		// Without a record it would be nobody's after the next restart.
-		_ = p.kill()
+		_ = p.Kill()
 		s.proc = nil
 		return err
 	}
-	s.log.Info("engine started", "port", e.Port, "pid", p.id.PID)
+	s.log.Info("engine started", "port", e.Port, "pid", p.ID().PID)
 	s.say(inventory.ShardStarting, nil)
 	return nil
+}
+
+// launch starts the process with a new log.
+func (s *shard) launch(cmd protocol.Command, mark, group string) (*process.Process, error) {
+	rotate(s.logPath(), 0)
+	out, err := appendLog(s.logPath())
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	return process.Start(process.Launch{
+		Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: s.dir(), Output: out, Mark: mark, Cgroup: group,
+	})
 }
 
 func (s *shard) startFailure(err error, path string) error {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/internal/durable"
 )
@@ -37,22 +38,14 @@ type entry struct {
 	Port  int                   `json:"port,omitempty"`
 	// Mark is in the environment of every process of the shard. It is kept
 	// before the start, so that a process whose id was not kept is still found.
-	Mark    string    `json:"mark,omitempty"`
-	Process processID `json:"process,omitzero"`
-	Cgroup  string    `json:"cgroup,omitempty"`
-	Starts  int       `json:"starts,omitempty"`
+	Mark    string     `json:"mark,omitempty"`
+	Process process.ID `json:"process,omitzero"`
+	Cgroup  string     `json:"cgroup,omitempty"`
+	Starts  int        `json:"starts,omitempty"`
 	// WasReady says that the engine was ready since it was started.
 	WasReady bool `json:"was_ready,omitempty"`
 	// Down says that the shard was stopped and waits to be forgotten.
 	Down bool `json:"down,omitempty"`
-}
-
-// processID tells one process from another that later got the same number.
-type processID struct {
-	PID int `json:"pid,omitempty"`
-	// Start is the kernel's start time in clock ticks since the boot.
-	Start uint64 `json:"start,omitempty"`
-	Boot  string `json:"boot,omitempty"`
 }
 
 // ledger keeps the state in memory and on disk, in this order: a change that

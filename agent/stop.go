@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/inventory"
 )
@@ -24,13 +25,14 @@ func (s *shard) bringDown(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := s.proc.stop(s.a.cfg.Times); err != nil {
+		if err := s.proc.Stop(s.a.cfg.Times.TermAgain, s.a.cfg.Times.Kill); err != nil {
 			s.log.Error("engine not stopped", "err", err)
 			s.say(inventory.ShardDraining, func(st *inventory.ShardStatus) { st.Error, st.Cause = err.Error(), string(protocol.CauseHung) })
 			s.wait(ctx, time.After(s.a.cfg.Times.Retry))
 			return
 		}
-		s.log.Info("engine stopped", "code", s.proc.exit.Code, "signal", s.proc.exit.Signal)
+		exit := s.proc.Exit()
+		s.log.Info("engine stopped", "code", exit.Code, "signal", exit.Signal)
 		s.proc = nil
 	}
 	s.markDown()
@@ -44,7 +46,7 @@ func (s *shard) markDown() {
 		if e.Shard.Shard == "" {
 			e.Shard = d
 		}
-		e.Process, e.Cgroup, e.WasReady, e.Down = processID{}, "", false, true
+		e.Process, e.Cgroup, e.WasReady, e.Down = process.ID{}, "", false, true
 	})
 }
 
@@ -80,7 +82,7 @@ func (s *shard) drain(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.proc.done:
+		case <-s.proc.Done():
 			return
 		case <-end.C:
 			s.log.Warn("engine stopped with requests in it", "running", running, "waiting", waiting, "after", limit)
@@ -109,19 +111,20 @@ func (s *shard) adopt() error {
 		s.say(inventory.ShardStopped, nil)
 		return nil
 	}
-	if p, ok := adoptProcess(e.Process, e.Mark, e.Cgroup, s.a.cfg.Times.Look); ok {
+	tree := process.Tree{Leader: e.Process, Mark: e.Mark, Cgroup: e.Cgroup}
+	if p, ok := process.Adopt(tree, s.a.cfg.Times.Look); ok {
 		s.proc = p
 		s.log.Info("engine adopted", "port", e.Port, "pid", e.Process.PID)
 		s.say(inventory.ShardStarting, nil)
 		return nil
 	}
-	if err := killTree(tree{leader: e.Process, mark: e.Mark, cgroup: e.Cgroup}); err != nil {
+	if err := tree.Kill(); err != nil {
 		s.log.Error("the rest of an engine is not stopped", "err", err)
 	}
 	if e.Process.PID == 0 {
 		return nil // it never got as far as being started
 	}
-	s.keep(func(e *entry) { e.Process, e.WasReady = processID{}, false })
+	s.keep(func(e *entry) { e.Process, e.WasReady = process.ID{}, false })
 	return s.endedAway(e)
 }
 
@@ -137,7 +140,7 @@ func (s *shard) keep(edit func(*entry)) {
 func (s *shard) endedAway(e entry) error {
 	f := &failure{lines: lastLines(s.logPath())}
 	f.Cause = protocol.CauseExited
-	if e.Process.Boot != bootID() {
+	if e.Process.Boot != process.BootID() {
 		f.Text = "the machine was restarted, and the engine with it"
 		return f
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/inventory"
 )
@@ -44,7 +45,7 @@ func unlessOver(up context.Context, err error) error {
 // end kills the tree for a reason that is the failure's.
 func (s *shard) end(f *failure) error {
 	f.lines = lastLines(s.logPath())
-	if err := s.proc.kill(); err != nil {
+	if err := s.proc.Kill(); err != nil {
 		f.Text += "; " + err.Error()
 	}
 	s.proc = nil
@@ -54,10 +55,10 @@ func (s *shard) end(f *failure) error {
 // exited explains an end that nobody asked for. It is a failure whatever the
 // exit code: engines end with 0 after their worker died.
 func (s *shard) exited(engine Engine, started bool) error {
-	exit := s.proc.exit
+	exit := s.proc.Exit()
 	exit.Started, exit.LastLines = started, lastLines(s.logPath())
 	why := engine.Explain(exit)
-	if err := s.proc.sweep(); err != nil {
+	if err := s.proc.Sweep(); err != nil {
 		why.Text += "; " + err.Error()
 	}
 	s.proc = nil
@@ -81,7 +82,7 @@ func (s *shard) untilReady(ctx context.Context, engine Engine, e entry) error {
 	defer ask.Stop()
 	for {
 		err := s.ready(ctx, engine, e)
-		if s.proc.ended() {
+		if s.proc.Ended() {
 			return s.exited(engine, false)
 		}
 		if err == nil {
@@ -97,7 +98,7 @@ func (s *shard) untilReady(ctx context.Context, engine Engine, e entry) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.proc.done:
+		case <-s.proc.Done():
 			return s.exited(engine, false)
 		case <-late.C:
 			return s.end(failed(protocol.CauseTimeout, fmt.Sprintf("the engine was not ready within %s (%v); raise start_timeout if it only needs longer, or see its log", limit, err)))
@@ -109,7 +110,7 @@ func (s *shard) untilReady(ctx context.Context, engine Engine, e entry) error {
 // servesAlready reports whether an adopted engine that was ready is only too busy
 // for the probe. It is looked after from then on like any other.
 func (s *shard) servesAlready(ctx context.Context, engine Engine, e entry, err error) bool {
-	if !s.proc.adopted || !e.WasReady || errors.Is(err, protocol.ErrForeign) || e.Shard.Rank > 0 {
+	if !s.proc.Adopted() || !e.WasReady || errors.Is(err, protocol.ErrForeign) || e.Shard.Rank > 0 {
 		return false
 	}
 	running, _, err := s.use(ctx, engine, e)
@@ -130,7 +131,7 @@ func (s *shard) ready(ctx context.Context, engine Engine, e entry) error {
 func (s *shard) becomeReady(e entry) error {
 	s.keep(func(e *entry) { e.WasReady = true })
 	s.backOff = s.a.cfg.Times.Retry
-	s.log.Info("engine ready", "address", endpoint(e).Address, "adopted", s.proc.adopted)
+	s.log.Info("engine ready", "address", endpoint(e).Address, "adopted", s.proc.Adopted())
 	s.sayUp(e, nil)
 	return nil
 }
@@ -157,13 +158,13 @@ func (s *shard) whileReady(ctx context.Context, engine Engine, e entry) error {
 	pulse := newPulse(s.a.cfg.Times.Probe)
 	asked := make(chan error, 1)
 	asking := false
-	meter := &meter{tree: tree{leader: s.proc.id, mark: e.Mark, ours: true}}
+	meter := process.NewMeter(s.proc)
 	var last *inventory.ShardUse
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-s.proc.done:
+		case <-s.proc.Done():
 			return s.exited(engine, true)
 		case <-s.kick:
 			s.sayUp(e, last)
@@ -185,9 +186,9 @@ func (s *shard) whileReady(ctx context.Context, engine Engine, e entry) error {
 }
 
 // measure asks for the load and looks at the process. Nil: nothing is known.
-func (s *shard) measure(ctx context.Context, engine Engine, e entry, m *meter, p *pulse) *inventory.ShardUse {
+func (s *shard) measure(ctx context.Context, engine Engine, e entry, m *process.Meter, p *pulse) *inventory.ShardUse {
 	use := &inventory.ShardUse{Running: -1, Waiting: -1}
-	use.MemoryBytes, use.CPUCores = m.read(time.Now())
+	use.MemoryBytes, use.CPUCores = m.Read(time.Now())
 	if e.Shard.Rank > 0 {
 		return use
 	}

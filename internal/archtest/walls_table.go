@@ -51,7 +51,8 @@ func machineWalls() []wall {
 		{room: "agent/engines/simengine", may: []string{"router/openai"}},
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
-		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "catalog", "inventory", "internal/durable", "internal/pki"}},
+		{room: "agent/process", may: []string{"agent/protocol"}},
+		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/process", "catalog", "inventory", "internal/durable", "internal/pki"}},
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/safedial", "internal/pki"}},
 
 		// People.

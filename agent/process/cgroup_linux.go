@@ -1,4 +1,4 @@
-package agent
+package process
 
 import (
 	"bufio"
@@ -9,19 +9,20 @@ import (
 	"strings"
 )
 
-// findCgroup gives the folder under which shards get cgroups of their own, or
-// none. Only a cgroup v2 that is delegated to the agent will do: one that is not
-// the root, in which the agent may make folders. Where a service manager put
-// the agent into a subgroup named "agent", its parent is used, and controllers
-// are enabled there for memory events and limits of processes.
-func findCgroup(setting string) string {
+// FindCgroups finds where groups can be made: under the folder of the setting;
+// or, where that is empty, where this process is, if that is delegated to it. The
+// setting "none" gives none. Only a cgroup v2 will do that is not the root and in
+// which folders can be made. Where a service manager put the agent into a
+// subgroup named "agent", its parent is used, and controllers are enabled there
+// for memory events and limits of processes.
+func FindCgroups(setting string) Cgroups {
 	if setting == "none" {
-		return ""
+		return Cgroups{}
 	}
 	parent := setting
 	if parent == "" {
 		if parent = ownCgroup(); parent == "" {
-			return ""
+			return Cgroups{}
 		}
 		if filepath.Base(parent) == "agent" {
 			parent = filepath.Dir(parent)
@@ -30,13 +31,13 @@ func findCgroup(setting string) string {
 	}
 	try := filepath.Join(parent, "llmgw-try")
 	if err := os.Mkdir(try, 0o755); err != nil && !os.IsExist(err) {
-		return ""
+		return Cgroups{}
 	}
 	defer func() { _ = os.Remove(try) }()
 	if _, err := os.Stat(filepath.Join(try, "cgroup.kill")); err != nil {
-		return ""
+		return Cgroups{}
 	}
-	return parent
+	return Cgroups{parent: parent}
 }
 
 func ownCgroup() string {
@@ -68,32 +69,6 @@ func cgroupMount() string {
 		}
 	}
 	return ""
-}
-
-// makeCgroup makes the shard's group. Empty: there is none, and the tree is
-// found in other ways.
-func makeCgroup(parent, name string) string {
-	if parent == "" {
-		return ""
-	}
-	dir := filepath.Join(parent, "llmgw-"+name)
-	if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
-		return ""
-	}
-	_ = os.WriteFile(filepath.Join(dir, "pids.max"), []byte("4096"), 0o644)
-	return dir
-}
-
-// pruneCgroups removes groups that an earlier agent left empty. Those with
-// processes stay: only empty ones can be removed.
-func pruneCgroups(parent string) {
-	if parent == "" {
-		return
-	}
-	left, _ := filepath.Glob(filepath.Join(parent, "llmgw-*"))
-	for _, dir := range left {
-		_ = os.Remove(dir)
-	}
 }
 
 func killCgroup(dir string) {

@@ -1,0 +1,33 @@
+//go:build !linux
+
+package process
+
+import (
+	"errors"
+	"time"
+)
+
+// errLinux is why nothing is started elsewhere: a tree of processes could not
+// be ended for certain.
+var errLinux = errors.New("engines are started on Linux only; run the agent there, or declare an engine that runs elsewhere as a static endpoint")
+
+// Start starts nothing here.
+func Start(Launch) (*Process, error) { return nil, errLinux }
+
+// Adopt finds nothing here.
+func Adopt(Tree, time.Duration) (*Process, bool) { return nil, false }
+
+// KillStrays finds nothing here.
+func KillStrays(string, map[string]bool) int { return 0 }
+
+// BootID is not known here.
+func BootID() string { return "unknown" }
+
+// FindCgroups finds none here.
+func FindCgroups(string) Cgroups { return Cgroups{} }
+
+func (p *Process) ask() {}
+
+func (t Tree) kill(bool) error { return nil }
+
+func (t Tree) use() (bytes int64, ticks uint64) { return 0, 0 }
