@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 )
@@ -26,6 +27,13 @@ func (l *Loop) Headroom(model catalog.Name, limit int) (placement.Headroom, erro
 		return placement.Headroom{}, fmt.Errorf("%w: %s", reconciler.ErrNoModel, model)
 	}
 	return l.cfg.Placer.Headroom(l.cfg.Fleet.Snapshot(), reconciler.Request(&entry.Model), limit), nil
+}
+
+// PlanHold says what a hold would do if it carried out its place.
+func (l *Loop) PlanHold(h inventory.Hold) reconciler.HoldPlan {
+	v := *l.View()
+	v.Catalog, v.Fleet = l.cfg.Catalog.Index(), l.cfg.Fleet.Snapshot()
+	return l.reconciler.PlanHold(&v, h, now())
 }
 
 // Retry un-parks a model and clears its failures. It returns once that is kept.

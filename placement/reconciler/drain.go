@@ -47,41 +47,32 @@ func (s *step) mayServe(u *unit) bool {
 	return !u.ReadyAt.IsZero() && s.unheard(u)
 }
 
-// evacuate marks the replicas on nodes that people drain: each stays until
-// another one is ready elsewhere, or the node's time is over. A cordoned node
-// keeps what it has.
+// evacuate marks the replicas that people ask to leave: each stays until another
+// one is ready elsewhere, or its time is over. A cordoned node, and a place that
+// is only held, keep what they have.
 func (s *step) evacuate(g *group) {
 	for _, u := range g.units {
 		if !u.live() || u.kept {
 			continue
 		}
-		node, draining := s.drainingNode(u)
+		why := s.farewell(g, u)
 		switch {
-		case !draining && !u.DrainBy.IsZero():
+		case why == "" && !u.DrainBy.IsZero():
 			u.DrainBy = time.Time{}
-			u.change("Its node no longer drains.")
-		case draining && u.DrainBy.IsZero():
+			u.change("It need not leave its node any more.")
+		case why != "" && u.DrainBy.IsZero():
 			u.DrainBy = s.now.Add(NodeDrainTimeout)
 			u.leaving = true
-			u.change(fmt.Sprintf("Node %s drains.", node))
-		case draining && !s.now.Before(u.DrainBy):
-			u.enter(Stop, s.now, fmt.Sprintf("node %s drains and nothing took over in %s", node, NodeDrainTimeout))
-		case draining:
+			u.change(sentence(why))
+		case why != "" && !s.now.Before(u.DrainBy):
+			u.enter(Stop, s.now, fmt.Sprintf("%s and nothing took over in %s", why, NodeDrainTimeout))
+		case why != "":
 			u.leaving = true
 		}
 		if u.leaving {
 			s.wake(u.DrainBy)
 		}
 	}
-}
-
-func (s *step) drainingNode(u *unit) (inventory.NodeID, bool) {
-	for _, sh := range u.Shards {
-		if n := s.w.Fleet.Node(sh.Spot.Node); n != nil && n.Settings.Wish == inventory.WishDraining {
-			return n.ID, true
-		}
-	}
-	return "", false
 }
 
 // handOver lets go of what only waits for others: replicas that leave, and lost

@@ -148,7 +148,7 @@ func (s *step) waiting(u *unit) string {
 	if u.Restart == Replace {
 		return fmt.Sprintf("Replica %s waits for room for its replacement; restart it in place to use its own.", u.ID)
 	}
-	return fmt.Sprintf("Replica %s stays on its draining node, since nothing else fits, and is stopped at %s.",
+	return fmt.Sprintf("Replica %s stays where it has to leave, since nothing else fits, and is stopped at %s.",
 		u.ID, u.DrainBy.UTC().Format("15:04 UTC on 2 January"))
 }
 

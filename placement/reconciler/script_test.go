@@ -33,6 +33,8 @@ import (
 //	advance 10s
 //	step · settle                        once; until nothing is left to do
 //	brake-release
+//	hold DOMAIN from=10m until=1h : reason   from=0s carries out at once
+//	unhold DOMAIN · plan-hold DOMAIN from=10m
 //	health · events · replicas · brake · traces
 //
 // A node of the form of:REPLICA is the one on which its leading shard is or was.
@@ -125,6 +127,12 @@ func (b *sandbox) do(line string) (string, error) {
 		b.orders = append(b.orders, reconciler.Order{Retry: catalog.Name(w.arg(1))})
 	case "restart":
 		b.orders = append(b.orders, reconciler.Order{Restart: reconciler.ReplicaID(w.arg(1)), Mode: reconciler.RestartMode(w.arg(2))})
+	case "hold":
+		return "", b.hold(w)
+	case "unhold":
+		b.holds = slices.DeleteFunc(slices.Clone(b.holds), func(h inventory.Hold) bool { return h.Domain.String() == w.arg(1) })
+	case "plan-hold":
+		return b.planHold(w)
 	case "brake-release":
 		b.orders = append(b.orders, reconciler.Order{ReleaseBrake: true})
 	case "restart-control":

@@ -25,6 +25,8 @@ type step struct {
 	plan   Plan
 	// released: a person asked for the brake to be released. braked: it is set.
 	released, braked bool
+	// out is the rank of the class whose turn it is to leave held places.
+	out int
 }
 
 // group is one model with its replicas.
@@ -72,6 +74,8 @@ func newStep(p placement.Placer, w World, m Memory) *step {
 	s.plan.Traces = map[catalog.Name]placement.Trace{}
 	s.fleet = withOrdered(w.Fleet, w.Replicas)
 	s.makeGroups()
+	s.out = s.outTurn()
+	s.keepRoom()
 	return s
 }
 

@@ -26,6 +26,7 @@ type sandbox struct {
 	traffic  reconciler.Traffic
 	orders   []reconciler.Order
 	version  uint64
+	holds    []inventory.Hold
 	last     reconciler.Plan
 	// used are all ids there ever were.
 	used map[reconciler.ReplicaID]bool
@@ -48,6 +49,7 @@ func newSandbox(fleet string) (*sandbox, error) {
 	for _, n := range snap.Nodes() {
 		b.nodes[n.ID] = n
 	}
+	b.holds = snap.Holds()
 	b.routersStart()
 	return b, nil
 }
@@ -89,7 +91,7 @@ func (b *sandbox) say(id inventory.NodeID, change func(n *inventory.Node)) error
 }
 
 func (b *sandbox) fleet() *inventory.Snapshot {
-	return inventory.NewSnapshot(b.version, slices.Collect(maps.Values(b.nodes)))
+	return inventory.NewSnapshot(b.version, slices.Collect(maps.Values(b.nodes))).WithHolds(b.holds, b.now)
 }
 
 func (b *sandbox) world() reconciler.World {

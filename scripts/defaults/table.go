@@ -56,6 +56,7 @@ func fleetSections() []section {
 		{title: "Replicas", rows: []row{
 			{what: "idle timeout of on-demand models (`scaling.idle_timeout`)", value: "{catalog DefaultIdleTimeout}", same: []string{"{placement/reconciler DefaultIdleTimeout}"}, why: "longer than a pause in a conversation"},
 			{what: "drain limit of a replica (`drain_timeout`) / of a node", value: "{catalog DefaultDrainTimeout} / {placement/reconciler NodeDrainTimeout}", same: []string{"{placement/reconciler DefaultDrainTimeout}", "{agent/hub drainTimeout}", "{agent defaultDrainTimeout}"}, why: "requests end; a replacement elsewhere has to load first"},
+			{what: "estimate of a plan to carry out a place, where nothing was measured: start / drain", value: "{placement/reconciler EstimatedStart} / {placement/reconciler EstimatedDrain}", why: "one start a class, one class after the other"},
 			{what: "back-off after a failed start", value: "{placement/reconciler FirstBackoff}, doubling to {placement/reconciler MaxBackoff}", why: "the next replica of the model would most likely fail in the same way"},
 			{what: "failed starts in a row before a model is parked", value: "{placement/reconciler StartLimit}", why: "then a person has to look"},
 			{what: "ready for so long clears the failures", value: "{placement/reconciler SteadyAfter}", why: "an engine that dies at its first requests has not succeeded"},
