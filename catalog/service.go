@@ -266,8 +266,8 @@ func (s *Service) settle(ctx context.Context) error {
 	if s.store == nil {
 		return ErrNoStore
 	}
-	if !s.doubt {
-		return nil
+	if err := ctx.Err(); err != nil || !s.doubt {
+		return err // whoever waited for its turn too long has gone
 	}
 	kept, err := s.store.ListModels(ctx)
 	if err != nil {

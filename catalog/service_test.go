@@ -338,6 +338,11 @@ func TestServiceDoubt(t *testing.T) {
 	if _, err := s.Add(ctx, tiny("a"), ops); !errors.Is(err, store.away) {
 		t.Errorf("want no change in doubt, got %v", err)
 	}
+	late, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := s.Add(late, tiny("b"), ops); !errors.Is(err, context.Canceled) {
+		t.Errorf("want nothing asked for one who has gone, got %v", err)
+	}
 	store.lost, store.away = nil, nil
 	if _, err := s.Add(ctx, tiny("a"), ops); !errors.Is(err, ErrExists) {
 		t.Errorf("want what was kept to be known, got %v", err)
