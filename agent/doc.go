@@ -11,5 +11,6 @@
 //
 // Start reading at agent.go, then seams.go, beat.go and sync.go; shard.go is the
 // life of one shard. Its parts are rooms of their own: fetch has how weights come
-// to the machine, process how an engine's processes begin and end.
+// to the machine, process how an engine's processes begin and end, logs what they
+// wrote.
 package agent

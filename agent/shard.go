@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"llmgw.io/llmgw/agent/logs"
 	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/inventory"
@@ -193,7 +194,10 @@ func (s *shard) say(state inventory.ShardState, edit func(*inventory.ShardStatus
 }
 
 // dir is the shard's private folder.
-func (s *shard) dir() string { return filepath.Join(s.a.cfg.DataDir, "shards", hashed(s.id)) }
+func (s *shard) dir() string { return s.a.shardDir(s.id) }
+
+// logPath is where the shard's engine writes.
+func (s *shard) logPath() string { return filepath.Join(s.dir(), logs.Engine) }
 
 // forget drops what is known of a shard that is gone. Its logs stay for a
 // while, for people; its files, which may hold a key, do not.
@@ -213,7 +217,7 @@ func (s *shard) removeFiles() {
 		return
 	}
 	for _, e := range entries {
-		if !isLog(e.Name()) {
+		if !logs.IsEngine(e.Name()) {
 			_ = os.RemoveAll(filepath.Join(s.dir(), e.Name()))
 		}
 	}

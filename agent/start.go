@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"llmgw.io/llmgw/agent/fetch"
+	"llmgw.io/llmgw/agent/logs"
 	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
@@ -126,7 +127,7 @@ func (s *shard) fetch(ctx context.Context, d protocol.DesiredShard, at *protocol
 // next one finds the process by it.
 func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error {
 	for name, content := range cmd.Files {
-		if !filepath.IsLocal(name) || isLog(name) {
+		if !filepath.IsLocal(name) || logs.IsEngine(name) {
 			return failed(protocol.CauseRejected, fmt.Sprintf("the engine wants to write a file %q outside of its folder", clip(name)))
 		}
 		path := filepath.Join(s.dir(), name)
@@ -165,8 +166,8 @@ func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error 
 
 // launch starts the process with a new log.
 func (s *shard) launch(cmd protocol.Command, mark, group string) (*process.Process, error) {
-	rotate(s.logPath(), 0)
-	out, err := appendLog(s.logPath())
+	logs.PutAside(s.logPath())
+	out, err := logs.Append(s.logPath())
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"llmgw.io/llmgw/agent/logs"
 	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/inventory"
@@ -138,7 +139,7 @@ func (s *shard) keep(edit func(*entry)) {
 
 // endedAway explains an engine that ended while no agent was there.
 func (s *shard) endedAway(e entry) error {
-	f := &failure{lines: lastLines(s.logPath())}
+	f := &failure{lines: logs.Last(s.logPath())}
 	f.Cause = protocol.CauseExited
 	if e.Process.Boot != process.BootID() {
 		f.Text = "the machine was restarted, and the engine with it"

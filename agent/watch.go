@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"llmgw.io/llmgw/agent/logs"
 	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/inventory"
@@ -44,7 +45,7 @@ func unlessOver(up context.Context, err error) error {
 
 // end kills the tree for a reason that is the failure's.
 func (s *shard) end(f *failure) error {
-	f.lines = lastLines(s.logPath())
+	f.lines = logs.Last(s.logPath())
 	if err := s.proc.Kill(); err != nil {
 		f.Text += "; " + err.Error()
 	}
@@ -56,7 +57,7 @@ func (s *shard) end(f *failure) error {
 // exit code: engines end with 0 after their worker died.
 func (s *shard) exited(engine Engine, started bool) error {
 	exit := s.proc.Exit()
-	exit.Started, exit.LastLines = started, lastLines(s.logPath())
+	exit.Started, exit.LastLines = started, logs.Last(s.logPath())
 	why := engine.Explain(exit)
 	if err := s.proc.Sweep(); err != nil {
 		why.Text += "; " + err.Error()

@@ -14,6 +14,7 @@ import (
 	"llmgw.io/llmgw/agent/discovery"
 	"llmgw.io/llmgw/agent/engines"
 	"llmgw.io/llmgw/agent/fetch"
+	"llmgw.io/llmgw/agent/logs"
 )
 
 func runCommand() *cli.Command {
@@ -41,7 +42,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 		return fmt.Errorf("log: %q is no level; use debug, info, warn or error", f.Log)
 	}
 	path := filepath.Join(f.DataDir, "agent.log")
-	file, err := agent.OpenLogFile(path)
+	file, err := logs.OpenFile(path)
 	if err != nil {
 		return fmt.Errorf("open the agent's log: %w", err)
 	}

@@ -52,7 +52,8 @@ func machineWalls() []wall {
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
 		{room: "agent/process", may: []string{"agent/protocol"}},
-		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/process", "catalog", "inventory", "internal/durable", "internal/pki"}},
+		{room: "agent/logs", may: []string{"internal/durable"}},
+		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable", "internal/pki"}},
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/safedial", "internal/pki"}},
 
 		// People.
@@ -79,7 +80,7 @@ func roofWalls() []wall {
 			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl",
 		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
-			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch",
+			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs",
 		}},
 		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
 

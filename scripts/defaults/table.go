@@ -42,7 +42,7 @@ func fleetSections() []section {
 			{what: "stop: TERM, TERM again, KILL", value: "when idle or at the drain limit, {agent/config.go TermAgain} later, {agent/config.go Kill} after the first", why: "some engines need the second"},
 			{what: "drain at the end of an agent that stops its engines (`StopEngines`)", value: "{agent endDrain}", why: "somebody waits for the terminal"},
 			{what: "start again without the control plane", value: "{agent/config.go Retry}, doubling to {agent/config.go RetryMax}", why: "an engine that cannot start is not tried for ever at full speed"},
-			{what: "logs of a shard", value: "{agent logFiles} of {agent logBytes:bytes}", why: "enough to see a start, too little to fill a disk"},
+			{what: "logs of a shard", value: "{agent/logs engineFiles} of {agent/logs engineBytes:bytes}", why: "enough to see a start, too little to fill a disk"},
 			{what: "folders of shards that are gone, kept for their logs", value: "{agent keptFolders}", why: "failures are looked at afterwards"},
 			{what: "connection to an engine / idle", value: "{agent/engines dialEngine} / {agent/engines idleEngine}", why: "engines are near, and close idle connections early"},
 		}},

@@ -1,4 +1,4 @@
-package agent
+package logs
 
 import (
 	"errors"
@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// maxLog is how large the agent's log grows before the old half is put aside.
-const maxLog = 20 << 20
+// fileBytes is how large the agent's log grows before the old half is put aside.
+const fileBytes = 20 << 20
 
-// LogFile writes to standard error and to a file; a full file is renamed once,
-// so that at most two are kept. It is an io.Writer for a logger and may be used
-// from many goroutines at once. Give its path to Config.LogFile, and the log can
-// be asked for.
-type LogFile struct {
+// File is the agent's own log. It writes to standard error and to a file; a full
+// file is renamed once, so that at most two are kept. It is an io.Writer for a
+// logger and may be used from many goroutines at once. An agent that is given its
+// path can be asked for it.
+type File struct {
 	path string
 
 	mu   sync.Mutex
@@ -22,16 +22,16 @@ type LogFile struct {
 	size int64
 }
 
-// OpenLogFile opens or makes an agent's log, mode 0600, and its folder.
-func OpenLogFile(path string) (*LogFile, error) {
+// OpenFile opens or makes an agent's log, mode 0600, and its folder.
+func OpenFile(path string) (*File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	l := &LogFile{path: path}
+	l := &File{path: path}
 	return l, l.open()
 }
 
-func (l *LogFile) open() error {
+func (l *File) open() error {
 	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -46,10 +46,10 @@ func (l *LogFile) open() error {
 
 // Write never fails for the file's sake: a full disk must not silence standard
 // error too.
-func (l *LogFile) Write(p []byte) (int, error) {
+func (l *File) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.size+int64(len(p)) > maxLog {
+	if l.size+int64(len(p)) > fileBytes {
 		_ = l.file.Close()
 		_ = os.Rename(l.path, l.path+".1")
 		if err := l.open(); err != nil {
@@ -63,7 +63,7 @@ func (l *LogFile) Write(p []byte) (int, error) {
 }
 
 // Close closes the file.
-func (l *LogFile) Close() error {
+func (l *File) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.file.Close()

@@ -1,30 +1,37 @@
-package agent
+package logs
 
 import (
 	"bytes"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"llmgw.io/llmgw/internal/durable"
 )
 
+// Engine is the name of an engine's log in its shard's folder.
+const Engine = "engine.log"
+
 const (
-	logName = "engine.log"
-	// logBytes is when a log is cut; logFiles how many there are, the one that
-	// is written included.
-	logBytes = 20 << 20
-	logFiles = 3
+	// engineBytes is when a log is cut; engineFiles how many there are, the one
+	// that is written included.
+	engineBytes = 20 << 20
+	engineFiles = 3
 	// lastBytes and lastCount bound what is reported of a log at a failure.
 	lastBytes = 64 << 10
 	lastCount = 40
 	lineBytes = 1 << 10
 )
 
-func (s *shard) logPath() string { return filepath.Join(s.dir(), logName) }
+// IsEngine reports whether a file's name is of an engine's log, or of one that
+// was put aside.
+func IsEngine(name string) bool { return name == Engine || strings.HasPrefix(name, Engine+".") }
 
-func isLog(name string) bool { return name == logName || strings.HasPrefix(name, logName+".") }
+// Bound puts a log aside that has grown too large. The engine may be writing.
+func Bound(path string) { rotate(path, engineBytes) }
+
+// PutAside puts a log aside before another engine writes to it.
+func PutAside(path string) { rotate(path, 0) }
 
 // rotate makes room in a log that has more than limit bytes. The engine keeps
 // its file open and knows nothing of this, so the log is copied away and cut in
@@ -34,7 +41,7 @@ func rotate(path string, limit int64) {
 	if err != nil || info.Size() <= limit {
 		return
 	}
-	for n := logFiles - 1; n > 1; n-- {
+	for n := engineFiles - 1; n > 1; n-- {
 		_ = os.Rename(numbered(path, n-1), numbered(path, n))
 	}
 	if err := copyFile(path, numbered(path, 1)); err != nil && !durable.Full(err) {
@@ -64,14 +71,15 @@ func copyFile(from, to string) error {
 	return out.Close()
 }
 
-// appendLog opens a log for an engine to write to; it is cut in place when it
-// grows, which works because every write goes to its end.
-func appendLog(path string) (*os.File, error) {
+// Append opens a log for an engine to write to, mode 0600. It can be cut in place
+// because every write goes to its end.
+func Append(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
-// lastLines are the last lines of a log, for a failure's report.
-func lastLines(path string) []string {
+// Last are the last lines of a log, oldest first, for a failure's report. None:
+// it cannot be read.
+func Last(path string) []string {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
