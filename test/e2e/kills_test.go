@@ -301,9 +301,8 @@ func TestNodeLost(t *testing.T) {
 }
 
 // TestTenAtOnce starts ten replicas on a node at once: each has its own port.
-//
-// It runs alone, since agents of other tests would take ports in between.
 func TestTenAtOnce(t *testing.T) {
+	t.Parallel()
 	p := startServe(t)
 	n := p.startNode("n1", "")
 	p.add(simModel("m", scaling(10, 10)))

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 )
 
@@ -14,6 +16,14 @@ type node struct {
 	// dir is its data folder; engines work in folders below it.
 	dir  string
 	args []string
+}
+
+var portRange atomic.Int32
+
+// ports is a range for one agent: each test plays a machine of its own.
+func ports() string {
+	from := 20000 + 100*(1+int(portRange.Add(1))%98)
+	return fmt.Sprintf("ports: {min: %d, max: %d}\n", from, from+99)
 }
 
 // joinToken makes a permission to join.
@@ -40,6 +50,7 @@ func (p *plane) startNode(name, config string) *node {
 	if out, code := p.join(name, n.dir, p.joinToken()); code != 0 {
 		p.t.Fatalf("join: %s", out)
 	}
+	config += ports()
 	file := filepath.Join(p.t.TempDir(), "agent.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		p.t.Fatal(err)
