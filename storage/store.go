@@ -41,8 +41,10 @@ type Enrolment interface {
 	// was kept.
 	Authority(ctx context.Context, make func() (certPEM, keyPEM []byte, err error)) (certPEM, keyPEM []byte, err error)
 	// UseJoinToken marks the token with this id and hash as used by the node
-	// and makes the node known, in one transaction. Errors match ErrNotFound
-	// (no such token, or another hash), ErrExpired, ErrUsed.
+	// and makes the node known, in one transaction. One that is known already is
+	// another machine from then on: its certificates of before use.At are revoked.
+	// Errors match ErrNotFound (no such token, or another hash), ErrExpired,
+	// ErrUsed.
 	UseJoinToken(ctx context.Context, use TokenUse) error
 	// KeepCertificate records an issued certificate.
 	KeepCertificate(ctx context.Context, c inventory.Certificate) error

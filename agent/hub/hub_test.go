@@ -80,7 +80,7 @@ type enrolment struct {
 	gone   []inventory.Revocation
 }
 
-func (e *enrolment) UseJoinToken(_ context.Context, id, hash string, _ inventory.NodeID, _ time.Time) error {
+func (e *enrolment) UseJoinToken(_ context.Context, id, hash string, node inventory.NodeID, at time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch known, ok := e.tokens[id]; {
@@ -92,6 +92,7 @@ func (e *enrolment) UseJoinToken(_ context.Context, id, hash string, _ inventory
 		return hub.ErrTokenUnknown
 	}
 	e.tokens[id] = "used"
+	e.gone = append(e.gone, inventory.Revocation{Node: node, At: at}) // as if it had been known
 	return nil
 }
 
@@ -431,6 +432,35 @@ func TestExchangesOfOneNode(t *testing.T) {
 	other := client(t, cert(t, w.ca, "n2", time.Now(), 0))
 	if status, refusal, _ := w.post(other, protocol.PathBeat, protocol.Beat{Node: "n2"}); status != http.StatusOK {
 		t.Errorf("another node: %d %+v", status, refusal)
+	}
+}
+
+// A machine that joins under a name ends what another one was given under it
+// before, also for a control plane that was not there.
+func TestJoinEndsEarlierCertificates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, hub.Limits{})
+	old := cert(t, w.ca, "n1", time.Now().Add(-time.Minute), 0)
+	keyPEM, csr, err := pki.NewRequest("n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given protocol.Certificate
+	status, refusal, answer := w.post(client(t, nil), protocol.PathJoin, protocol.Join{Token: w.enr.token(t, w.ca).Reveal(), Node: "n1", CSR: string(csr)})
+	if err := json.Unmarshal(answer, &given); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %+v", status, refusal)
+	}
+	fresh, err := tls.X509KeyPair([]byte(given.Certificate), keyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := newWorldWith(t, w.ca)
+	after.enr.gone = w.enr.gone
+	if _, refusal, _ := after.post(client(t, old), protocol.PathBeat, protocol.Beat{Node: "n1"}); refusal.Code != protocol.CodeRevoked {
+		t.Errorf("the machine that had the name before: %+v", refusal)
+	}
+	if status, refusal, _ := after.post(client(t, &fresh), protocol.PathBeat, protocol.Beat{Node: "n1"}); status != http.StatusOK {
+		t.Errorf("the machine that has it now: %d %+v", status, refusal)
 	}
 }
 

@@ -45,8 +45,8 @@ func (h *Hub) join(ctx context.Context, j protocol.Join) (protocol.Certificate, 
 	if err != nil {
 		return none, err
 	}
-	now := time.Now()
-	if err := h.cfg.Enrolment.UseJoinToken(ctx, token.ID(), token.HashHex(), node, now); err != nil {
+	// The time is the certificate's own, so that all earlier ones end with it.
+	if err := h.cfg.Enrolment.UseJoinToken(ctx, token.ID(), token.HashHex(), node, info.IssuedAt); err != nil {
 		return none, h.tokenRefusal(token, err)
 	}
 	// A machine that had this name before is another one now.

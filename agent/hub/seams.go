@@ -20,7 +20,7 @@ type Registry interface {
 type Enrolment interface {
 	// UseJoinToken marks the token with this id, and this hash of its secret in
 	// hexadecimal, as used by the node and makes the node known, at once or not
-	// at all. Errors match ErrTokenUnknown (no such token, or another hash),
+	// at all. What a node of that name was given before at is revoked for good. Errors match ErrTokenUnknown (no such token, or another hash),
 	// ErrTokenExpired or ErrTokenUsed.
 	UseJoinToken(ctx context.Context, id, hash string, node inventory.NodeID, at time.Time) error
 	// KeepCertificate records an issued certificate.

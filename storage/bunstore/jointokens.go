@@ -112,8 +112,29 @@ func (s *Store) UseJoinToken(ctx context.Context, use storage.TokenUse) error {
 		if err != nil {
 			return storage.Act{}, err
 		}
+		if err := revokeBefore(ctx, tx, use.Node, now); err != nil {
+			return storage.Act{}, err
+		}
 		return storage.ActUseJoinToken(row.token(), use.Node, now), knowNode(ctx, tx, use.Node)
 	})
+}
+
+// revokeBefore revokes what a known node was given before a time. It never moves
+// a revocation back.
+func revokeBefore(ctx context.Context, tx bun.Tx, id inventory.NodeID, at time.Time) error {
+	known, err := nodeSettings(ctx, tx, id)
+	if err != nil || known == nil {
+		return err
+	}
+	_, err = tx.NewUpdate().Model((*certificateRow)(nil)).Set("revoked_at = ?", nanos(at)).
+		Where("node = ? AND revoked_at IS NULL AND issued_at < ?", string(id), nanos(at)).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	row := revocationRow{Node: string(id), At: nanos(at)}
+	_, err = tx.NewInsert().Model(&row).On("CONFLICT (node) DO UPDATE").Set("at = EXCLUDED.at").
+		Where("revocation_row.at < EXCLUDED.at").Exec(ctx)
+	return err
 }
 
 // knowNode makes a node known; one that is known keeps its settings.

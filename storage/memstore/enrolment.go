@@ -75,11 +75,27 @@ func (s *Store) UseJoinToken(ctx context.Context, use storage.TokenUse) error {
 		return plan{storage.ActUseJoinToken(row.token, use.Node, now), func() {
 			row.token.UsedBy, row.token.UsedAt = use.Node, now
 			s.joinTokens[use.ID] = row
-			if _, known := s.nodes[use.Node]; !known {
+			if _, known := s.nodes[use.Node]; known {
+				s.revokeBefore(use.Node, now)
+			} else {
 				s.nodes[use.Node] = nodeRow{data: data, revision: s.bump()}
 			}
 		}}, nil
 	})
+}
+
+// revokeBefore revokes what a node was given before a time. It never moves a
+// revocation back.
+func (s *Store) revokeBefore(id inventory.NodeID, at time.Time) {
+	if at.After(s.revocations[id]) {
+		s.revocations[id] = at
+	}
+	for serial, c := range s.certificates {
+		if c.cert.Node == id && c.cert.IssuedAt.Before(at) {
+			c.revoked = true
+			s.certificates[serial] = c
+		}
+	}
 }
 
 // KeepCertificate records an issued certificate.

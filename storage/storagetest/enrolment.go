@@ -81,11 +81,20 @@ func testUseJoinToken(t *testing.T, s storage.Store) {
 		t.Errorf("want t1 used by n, got %+v", list)
 	}
 
-	// A node that joins anew keeps what people set on it.
+	// A node that joins anew keeps what people set on it, and what it was given
+	// before ends.
+	equal(t, "revocations of a node that joined once", []inventory.Revocation{}, must(s.Revocations(t.Context()))(t))
 	known[0].Wish = inventory.WishCordoned
 	kept := must(s.PutNodeSettings(t.Context(), known[0], known[0].Revision, ann()))(t)
 	ok(t, use("t2", "hash-secret", now)())
 	equal(t, "settings of a node that joined again", []inventory.NodeSettings{kept}, must(s.ListNodeSettings(t.Context()))(t))
+	anew := []inventory.Revocation{{Node: "n", At: now}}
+	equal(t, "revocations of one that joined again", anew, must(s.Revocations(t.Context()))(t))
+	third := token
+	third.ID = "t3"
+	ok(t, s.CreateJoinToken(t.Context(), third, ann()))
+	ok(t, use("t3", "hash-secret", now.Add(-time.Minute))())
+	equal(t, "revocations by a clock that was set back", anew, must(s.Revocations(t.Context()))(t))
 	noSecrets(t, s, "hash-secret")
 }
 
