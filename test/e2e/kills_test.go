@@ -5,7 +5,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,9 +19,6 @@ import (
 )
 
 func scaleTo(n int) view.ScaleRequest { return view.ScaleRequest{Min: n} }
-
-// pids of engines, in order.
-func (n *node) pids() []int { return slices.Sorted(maps.Keys(n.engines())) }
 
 // TestControlAway: a control plane that is away for longer than nodes take to be
 // lost stops no engine, and finds all of them when it is back.

@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 )
@@ -68,6 +70,9 @@ func (n *node) start() {
 
 // engines are the processes of its engines.
 func (n *node) engines() map[int]string { return enginesIn(n.dir) }
+
+// pids are those of its engines, in order.
+func (n *node) pids() []int { return slices.Sorted(maps.Keys(n.engines())) }
 
 // theEngine is the pid of the one engine there is.
 func (n *node) theEngine() int {

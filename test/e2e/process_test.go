@@ -34,6 +34,8 @@ func start(t *testing.T, name, program string, args ...string) *process {
 	defer out.Close()
 	p.cmd = exec.Command(program, args...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
+	// A group of its own, as a shell gives it.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", name, err)
 	}
