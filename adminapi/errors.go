@@ -103,6 +103,8 @@ func outcomes() []outcome {
 			text: "this control plane has no store, so a model added or changed here would not survive a restart",
 		},
 		{is: inventory.ErrNotFound, status: http.StatusNotFound, code: codeNotFound},
+		{is: inventory.ErrInvalid, status: http.StatusBadRequest, code: codeInvalid},
+		{is: inventory.ErrNoHold, status: http.StatusNotFound, code: codeNotFound},
 		{is: inventory.ErrState, status: http.StatusConflict, code: codeConflict},
 		{is: inventory.ErrStale, status: http.StatusConflict, code: codeConflict, text: "the node has changed meanwhile; look at it and ask again"},
 		{is: reconciler.ErrNoModel, status: http.StatusNotFound, code: codeNotFound},

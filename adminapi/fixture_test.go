@@ -72,6 +72,18 @@ func (f *fakeLoop) Headroom(m catalog.Name, limit int) (placement.Headroom, erro
 	return placement.Headroom{}, nil
 }
 
+func (f *fakeLoop) PlanHold(h inventory.Hold) reconciler.HoldPlan {
+	return reconciler.Reconciler{}.PlanHold(&reconciler.View{Catalog: catalog.NewIndex(0, nil), Fleet: f.registry.Snapshot()}, h, time.Now())
+}
+
+func (f *fakeLoop) ReleaseBrake(context.Context) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wasSet := f.view.Brake.On()
+	f.view.Brake = reconciler.Brake{}
+	return wasSet, nil
+}
+
 func (f *fakeLoop) Retry(_ context.Context, m catalog.Name) (bool, error) {
 	if f.retry != nil {
 		return f.retry(m)

@@ -43,6 +43,10 @@ func (d deaf) Retry(ctx context.Context, _ catalog.Name) (bool, error) {
 	return false, d.Restart(ctx, nil, "")
 }
 
+func (d deaf) ReleaseBrake(ctx context.Context) (bool, error) {
+	return d.Retry(ctx, "")
+}
+
 func (d deaf) Restart(ctx context.Context, _ []reconciler.ReplicaID, _ reconciler.RestartMode) error {
 	if d.err != nil {
 		return d.err

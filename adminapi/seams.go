@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	"llmgw.io/llmgw/adminapi/auth"
 	"llmgw.io/llmgw/adminapi/view"
@@ -34,28 +35,33 @@ type Models interface {
 }
 
 // Cluster is the newest look at everything. View never blocks, is never nil and
-// is shared: read only. Headroom tries on a copy and may take a moment; an
-// unknown model answers an error that matches reconciler.ErrNoModel.
+// is shared: read only. Headroom and PlanHold try on copies and may take a
+// moment; an unknown model answers an error that matches reconciler.ErrNoModel.
 type Cluster interface {
 	View() *reconciler.View
 	Headroom(model catalog.Name, limit int) (placement.Headroom, error)
+	PlanHold(h inventory.Hold) reconciler.HoldPlan
 }
 
-// Operator takes orders. Both methods may block until the order is kept, and
+// Operator takes orders. Its methods may block until the order is kept, and
 // repeating one is safe. Errors match reconciler.ErrNoModel and
 // reconciler.ErrNoReplica; one unknown replica refuses the whole restart.
 type Operator interface {
 	Retry(ctx context.Context, model catalog.Name) (wasParked bool, err error)
 	Restart(ctx context.Context, ids []reconciler.ReplicaID, mode reconciler.RestartMode) error
+	ReleaseBrake(ctx context.Context) (wasSet bool, err error)
 }
 
-// Nodes changes what people want of nodes. Both methods may block, write their
-// row with its audit entry, and may be repeated. Errors match
-// inventory.ErrNotFound and inventory.ErrState. The node that is answered is
-// shared: read only.
+// Nodes changes what people want of nodes, and of the places they stand in. Its
+// methods may block, write their row with its audit entry, and may be repeated.
+// Errors match inventory.ErrNotFound, ErrState, ErrInvalid and ErrNoHold. The
+// node that is answered is shared: read only.
 type Nodes interface {
 	SetWish(ctx context.Context, id inventory.NodeID, w inventory.Wish, by inventory.Author) (*inventory.Node, error)
+	SetLabels(ctx context.Context, id inventory.NodeID, change map[string]*string, by inventory.Author) (*inventory.Node, error)
 	Forget(ctx context.Context, id inventory.NodeID, by inventory.Author) error
+	Hold(ctx context.Context, h inventory.Hold, now time.Time, by inventory.Author) (inventory.Hold, error)
+	ReleaseHold(ctx context.Context, d inventory.Domain, now time.Time, by inventory.Author) error
 }
 
 // NodeCalls asks a live agent. An agent that is away, refuses or fails answers

@@ -34,6 +34,11 @@ func nodeRoutes() []route {
 		description: "Acts at once. Cordon stops new placement; drain also moves existing work off, replacement first.",
 		what:        "the node state request", limit: oneField, endpoint: takes((*API).setNodeState),
 	}, {
+		method: http.MethodPost, pattern: "/nodes/{id}/labels", name: "nodes.labels", op: "SetLabels", scope: auth.Operate, needs: nodesPart,
+		summary:     "Change the operators' labels of a node",
+		description: "They lie over the agent's own: a text sets one, an empty one hides the agent's, and null removes the operators'.",
+		what:        "the label request", limit: small, endpoint: takes((*API).labelNode),
+	}, {
 		method: http.MethodDelete, pattern: "/nodes/{id}", name: "nodes.remove", op: "RemoveNode", scope: auth.Operate, needs: nodesPart,
 		summary:     "Remove a node for good",
 		description: "Only a node that is lost, or unreachable with nothing allocated. Its certificates are revoked in the same transaction.",

@@ -33,7 +33,7 @@ func command(o outside) *cli.Command {
 			"Exit codes: 0 done; 1 refused, failed, or a wait that ended badly; 2 the command line is wrong.",
 		Flags: globalFlags(),
 		Commands: []*cli.Command{
-			o.summary(), o.models(), o.explain(), o.nodes(), o.replicas(), o.restart(), o.wait(), o.usage(), o.requests(), o.audit(), o.keys(), o.tokens(), o.openapi(),
+			o.summary(), o.models(), o.explain(), o.nodes(), o.facility(), o.holds(), o.brake(), o.replicas(), o.restart(), o.wait(), o.usage(), o.requests(), o.audit(), o.keys(), o.tokens(), o.openapi(),
 		},
 	}
 	finish(c)
@@ -89,9 +89,11 @@ func group(name, usage string, commands ...*cli.Command) *cli.Command {
 type leaf struct {
 	name, usage string
 	args        []string
-	flags       []cli.Flag
-	ops         []string
-	do          func(ctx context.Context, s *session) error
+	// more lets the last argument be given several times.
+	more  bool
+	flags []cli.Flag
+	ops   []string
+	do    func(ctx context.Context, s *session) error
 }
 
 func (o outside) leaf(l leaf) *cli.Command {
@@ -99,10 +101,13 @@ func (o outside) leaf(l leaf) *cli.Command {
 	for _, a := range l.args {
 		text += a + " "
 	}
+	if l.more {
+		text += "..."
+	}
 	return &cli.Command{
 		Name: l.name, Usage: l.usage, ArgsUsage: text, Flags: l.flags, Metadata: map[string]any{Operations: l.ops},
 		Action: func(ctx context.Context, c *cli.Command) error {
-			if c.Args().Len() != len(l.args) {
+			if n := c.Args().Len(); n < len(l.args) || n > len(l.args) && !l.more {
 				return usagef("%s takes %s, and %d were given; see %s --help", c.FullName(), counted(l.args), c.Args().Len(), c.FullName())
 			}
 			s, err := o.open(c)

@@ -66,6 +66,7 @@ func (o outside) nodes() *cli.Command {
 		o.leaf(leaf{name: "ready", usage: "Let a node take replicas again", args: node, flags: reason, ops: []string{"SetNodeState"}, do: nodeState("ready")}),
 		o.leaf(leaf{name: "cordon", usage: "Keep new replicas off a node", args: node, flags: reason, ops: []string{"SetNodeState"}, do: nodeState("cordoned")}),
 		o.leaf(leaf{name: "drain", usage: "Move everything off a node, replacements first", args: node, flags: reason, ops: []string{"SetNodeState"}, do: nodeState("draining")}),
+		o.leaf(leaf{name: "label", usage: "Change the operators' labels of a node", args: []string{"NODE", "KEY=VALUE|KEY-"}, more: true, ops: []string{"SetLabels"}, do: labelNode}),
 		o.leaf(leaf{name: "rm", usage: "Remove a node for good", args: node, ops: []string{"RemoveNode"}, do: removeNode}),
 		o.leaf(leaf{name: "logs", usage: "Show the log of an agent or of one shard's engine", args: node, ops: []string{"NodeLogs"}, do: nodeLogs, flags: []cli.Flag{
 			&cli.StringFlag{Name: "shard", Usage: "the shard whose engine's log is wanted; the agent's own when left out"},
@@ -124,6 +125,37 @@ func nodeState(state string) func(context.Context, *session) error {
 		}
 		return s.say(v, "Node %s is %s.", v.ID, v.State)
 	}
+}
+
+// labelNode sets key=value and removes key-.
+func labelNode(ctx context.Context, s *session) error {
+	change := map[string]*string{}
+	for _, a := range s.Args().Slice()[1:] {
+		key, value, set := strings.Cut(a, "=")
+		if bare, remove := strings.CutSuffix(a, "-"); !set && remove {
+			change[bare] = nil
+			continue
+		}
+		if !set {
+			return usagef("%q is no change of a label: write key=value to set one, key- to remove it", a)
+		}
+		change[key] = &value
+	}
+	n, err := s.client.SetLabels(ctx, s.arg(0), change)
+	if err != nil {
+		return err
+	}
+	return s.show(n, func() grid {
+		g := grid{head: []any{"label", "value", "from"}, none: "Node " + n.ID + " has no labels."}
+		for _, k := range slices.Sorted(maps.Keys(n.Labels)) {
+			from := "agent"
+			if _, ours := n.OperatorLabels[k]; ours {
+				from = "operators"
+			}
+			g.add(k, n.Labels[k], from)
+		}
+		return g
+	})
 }
 
 func removeNode(ctx context.Context, s *session) error {

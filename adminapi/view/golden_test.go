@@ -16,6 +16,7 @@ import (
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
+	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -45,6 +46,9 @@ func TestViewsAreGolden(t *testing.T) {
 		"target":         []view.Target{view.TargetOf(w, entry("big")), view.TargetOf(w, entry("tiny"))},
 		"scale":          []view.ScaleResponse{view.ScaleOf(entry("big")), view.ScaleOf(entry("tiny"))},
 		"summary":        view.SummaryOf(w, view.Process{Version: "v1", Started: now.Add(-time.Hour), Leader: "c1", StoreKind: "sqlite"}),
+		"facility":       view.FacilityOf(heldWorld()),
+		"hold_plan":      view.HoldPlanOf(reconciler.Reconciler{}.PlanHold(w.View, rackHold(), now)),
+		"summary_brake":  view.SummaryOf(heldWorld(), view.Process{Version: "v1", Started: now.Add(-time.Hour)}),
 		"request":        view.RequestOf(record()),
 		"usage":          view.UsageOf([]storage.UsageSum{{Scope: storage.ByTeam, ID: "default", Name: "Default", Keys: 2, Requests: 10, Errors: 1, LastAt: now}, {Scope: storage.ByTeam, ID: "idle"}}),
 		"audit":          view.AuditOf(events()),
@@ -79,6 +83,25 @@ func TestViewsAreGolden(t *testing.T) {
 			}
 		})
 	}
+}
+
+func rackHold() inventory.Hold {
+	return inventory.Hold{
+		Domain: inventory.Domain{Level: inventory.LevelRack, Name: "r12-07"}, Reason: "PDU swap", By: "token:ops",
+		Since: now.Add(-time.Hour), From: now.Add(-time.Minute), Until: now.Add(time.Hour),
+	}
+}
+
+// heldWorld is the world with planned work under way, another that is to come,
+// and the brake set.
+func heldWorld() view.World {
+	w := world()
+	v := *w.View
+	next := inventory.Hold{Domain: inventory.Domain{Level: inventory.LevelSite, Name: "south"}, By: "token:ops", Since: now, From: now.Add(time.Hour)}
+	v.Fleet = v.Fleet.WithHolds([]inventory.Hold{rackHold(), next}, now)
+	v.Brake = reconciler.Brake{Since: now.Add(-time.Minute), Reason: "60 of 200 nodes went silent within a minute"}
+	w.View = &v
+	return w
 }
 
 func headroom() placement.Headroom {

@@ -31,7 +31,7 @@ type Node struct {
 	Fabrics       []string          `json:"fabrics,omitempty" doc:"declared fabrics its ports are on"`
 	UnhealthyGPUs []string          `json:"unhealthy_gpus,omitempty" doc:"one line each: gpu LABEL: its first problem"`
 	Location      *Location         `json:"location,omitempty"`
-	Held          string            `json:"held,omitempty"`
+	Held          string            `json:"held,omitempty" doc:"why nothing new is placed there: rack r12-07 is held: PDU swap"`
 	HeldDomain    string            `json:"held_domain,omitempty"`
 	// OperatorLabels are those that people set over the API.
 	OperatorLabels map[string]string `json:"operator_labels,omitempty"`
@@ -144,6 +144,11 @@ type GPUSensor = inventory.GPUSensor
 type NodeStateRequest struct {
 	State  string `json:"state" doc:"ready or uncordon, cordoned or cordon, draining or drain"`
 	Reason string `json:"reason,omitempty" doc:"kept in the audit log"`
+}
+
+// LabelsRequest changes the operators' labels of a node.
+type LabelsRequest struct {
+	Labels map[string]*string `json:"labels" doc:"a text sets a label, null removes the operators' one"`
 }
 
 // NodeState is the state that is shown now.

@@ -29,6 +29,9 @@ func NodeOf(w World, n *inventory.Node) Node {
 		LastSeenAgo: ago(n.LastSeen, w.Now), Replicas: replicasOn(n),
 		Location: locationOf(n), Load: loadOf(n, w.Now), EngineBuilds: buildsOf(n, w.Stored),
 	}
+	if n.Held.Yes() {
+		v.Held, v.HeldDomain = n.Held.Reason, n.Held.Domain.String()
+	}
 	v.Engines, v.Installed = enginesOf(f)
 	v.ModelsOnDisk = weightsOf(f)
 	v.addDevices(n, w.Now)

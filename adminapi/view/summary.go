@@ -77,6 +77,9 @@ func SummaryOf(w World, p Process) Summary {
 	if v.Store.Kind == "" {
 		v.Store.Kind = "none"
 	}
+	if b := w.View.Brake; b.On() {
+		v.Brake = &Brake{Since: b.Since.UTC(), Reason: b.Reason}
+	}
 	for _, s := range inventory.NodeStates {
 		v.Nodes[string(s)] = 0
 	}

@@ -57,7 +57,7 @@ func machineWalls() []wall {
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/safedial", "internal/pki"}},
 
 		// People.
-		{room: "adminapi/view", may: []string{"catalog", "inventory", "placement", "placement/reconciler", "storage"}},
+		{room: "adminapi/view", may: []string{"catalog", "inventory", "inventory/facility", "placement", "placement/reconciler", "storage"}},
 		{room: "adminapi/adminclient", may: []string{"adminapi/view"}},
 		{room: "adminapi/auth", may: []string{"adminapi/view", "storage"}},
 		{room: "adminapi/ctl", may: []string{"adminapi/adminclient", "adminapi/view", "catalog"}},

@@ -24,7 +24,7 @@ func above(l inventory.Level) []inventory.Level {
 // building is the report in the making.
 type building struct {
 	places map[inventory.Domain]*site
-	// levels counts the domains of each level.
+	// levels counts the domains of each level that a node stands in.
 	levels map[inventory.Level]int
 }
 
@@ -60,7 +60,6 @@ func (b *building) place(d inventory.Domain) *site {
 	if s == nil {
 		s = &site{Place: Place{Domain: d}, replicas: map[string]bool{}}
 		b.places[d] = s
-		b.levels[d.Level]++
 	}
 	return s
 }
@@ -80,6 +79,9 @@ func (b *building) stand(n *inventory.Node) {
 	}
 	for _, d := range places {
 		s := b.place(d)
+		if s.Nodes == 0 {
+			b.levels[d.Level]++
+		}
 		s.nodes = append(s.nodes, n)
 		s.Nodes++
 		s.GPUs += len(n.Facts.Devices)

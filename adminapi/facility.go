@@ -1,0 +1,89 @@
+package adminapi
+
+import (
+	"errors"
+	"time"
+
+	"llmgw.io/llmgw/adminapi/view"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/reconciler"
+)
+
+func (a *API) facility(c *call) (view.FacilityReport, error) { return view.FacilityOf(c.world()), nil }
+
+func (a *API) hold(c *call, in view.HoldRequest) (view.Hold, error) {
+	d, err := inventory.ParseDomain(in.Domain)
+	if err != nil {
+		return view.Hold{}, err
+	}
+	h, err := a.cfg.Nodes.Hold(c.r.Context(), inventory.Hold{Domain: d, Reason: in.Reason, From: in.From, Until: in.Until}, c.now, c.author(in.Reason))
+	if err != nil {
+		return view.Hold{}, err
+	}
+	return view.HoldOf(&h, c.now), nil
+}
+
+func (a *API) releaseHold(c *call) (view.Released, error) {
+	d, err := inventory.ParseDomain(c.param("domain"))
+	if err != nil {
+		return view.Released{}, err
+	}
+	err = a.cfg.Nodes.ReleaseHold(c.r.Context(), d, c.now, c.author(""))
+	if errors.Is(err, inventory.ErrNoHold) {
+		return view.Released{}, missing("%s %q is not held; GET %s/facility lists what is", d.Level, clip(d.Name), Base)
+	}
+	return view.Released{Released: d.String()}, err
+}
+
+func (a *API) planHold(c *call) (view.HoldPlan, error) {
+	h := inventory.Hold{}
+	var err error
+	if h.Domain, err = inventory.ParseDomain(c.r.URL.Query().Get("domain")); err != nil {
+		return view.HoldPlan{}, err
+	}
+	if h.From, err = c.moment("from"); err != nil {
+		return view.HoldPlan{}, err
+	}
+	if h.Until, err = c.moment("until"); err != nil {
+		return view.HoldPlan{}, err
+	}
+	if err := h.Check(c.now); err != nil {
+		return view.HoldPlan{}, err
+	}
+	return view.HoldPlanOf(a.cfg.Cluster.PlanHold(h)), nil
+}
+
+// moment is a time of the query; zero when it is left out.
+func (c *call) moment(name string) (time.Time, error) {
+	s := c.r.URL.Query().Get(name)
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}, invalid("%s must be a time such as 2026-01-31T12:00:00Z, not %q", name, clip(s))
+	}
+	return t, nil
+}
+
+func (a *API) releaseBrake(c *call) (view.BrakeReleased, error) {
+	if err := a.record(c, "brake", nil); err != nil {
+		return view.BrakeReleased{}, err
+	}
+	wasSet, err := a.cfg.Operator.ReleaseBrake(c.r.Context())
+	return view.BrakeReleased{Released: wasSet}, err
+}
+
+func (a *API) labelNode(c *call, in view.LabelsRequest) (view.Node, error) {
+	if len(in.Labels) == 0 {
+		return view.Node{}, invalid("the label request changes nothing; send labels with a text, or null to remove one")
+	}
+	n, err := a.cfg.Nodes.SetLabels(c.r.Context(), inventory.NodeID(c.param("id")), in.Labels, c.author(""))
+	switch {
+	case errors.Is(err, inventory.ErrNotFound):
+		return view.Node{}, noNode(c.param("id"))
+	case err != nil:
+		return view.Node{}, err
+	}
+	return view.NodeOf(view.World{View: &reconciler.View{}, Now: c.now, Stored: a.cfg.Store != nil}, n), nil
+}
