@@ -189,15 +189,20 @@ func (h *Hub) Answer(ctx context.Context, node inventory.NodeID, ans protocol.An
 type logStream struct {
 	r     io.Reader
 	close func()
+	last  byte
 }
 
 // Read is io.Reader's.
 func (l *logStream) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	for i, c := range p[:n] {
-		if c < ' ' && c != '\n' && c != '\t' || c == 0x7f {
+		switch {
+		case c < ' ' && c != '\n' && c != '\t' || c == 0x7f:
 			p[i] = ' '
+		case l.last == 0xc2 && c >= 0x80 && c < 0xa0:
+			p[i] = 0xa0 // U+0080 to U+009F, of which one is the other escape: a space too
 		}
+		l.last = c
 	}
 	return n, err
 }

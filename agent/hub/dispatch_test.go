@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -298,7 +299,7 @@ func TestNodeInMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h, reg := inMemory(t, hub.Config{})
-		n := agenttest.NewNode(agenttest.NodeConfig{ID: "n1", Control: agenttest.Direct(h, "n1"), Log: "one\x1b[2Jtwo\n"})
+		n := agenttest.NewNode(agenttest.NodeConfig{ID: "n1", Control: agenttest.Direct(h, "n1"), Log: "one\x1b[2Jtwo\u009b2J é\u0085\n"})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- n.Run(ctx) }()
@@ -313,7 +314,7 @@ func TestNodeInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := io.ReadAll(log); err != nil || string(got) != "one [2Jtwo\n" {
+		if got, err := io.ReadAll(iotest.OneByteReader(log)); err != nil || string(got) != "one [2Jtwo\u00a02J é\u00a0\n" {
 			t.Errorf("log %q, %v", got, err)
 		}
 		_ = log.Close()
