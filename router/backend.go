@@ -49,8 +49,8 @@ func baseURL(address string) string {
 // replica is what this router knows of one replica by itself.
 type replica struct {
 	inFlight  atomic.Int64
-	lastUsed  atomic.Int64 // Unix nanoseconds; 0 never
-	coolUntil atomic.Int64 // Unix nanoseconds
+	lastUsed  atomic.Int64              // Unix nanoseconds; 0 never
+	coolUntil atomic.Pointer[time.Time] // nil: it never failed
 	target    atomic.Pointer[target]
 }
 
@@ -76,10 +76,18 @@ func (p *replica) url(b *Backend, e openai.Endpoint) (*url.URL, error) {
 	return t.urls[e], nil
 }
 
-func (p *replica) cooling(now time.Time) bool { return p.coolUntil.Load() > now.UnixNano() }
+// cooling goes by the time that passes: a clock that is set back must not keep a
+// replica out for as long.
+func (p *replica) cooling(now time.Time) bool {
+	until := p.coolUntil.Load()
+	return until != nil && now.Before(*until)
+}
 
 // cool makes the replica the last choice for a while.
-func (p *replica) cool(now time.Time) { p.coolUntil.Store(now.Add(coolDown).UnixNano()) }
+func (p *replica) cool(now time.Time) {
+	until := now.Add(coolDown)
+	p.coolUntil.Store(&until)
+}
 
 // replicas are all that were ever asked and are not gone yet.
 type replicas struct{ byID sync.Map } // string to *replica
