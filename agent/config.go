@@ -30,7 +30,7 @@ type Config struct {
 	// Node is the id this machine joined under. Required.
 	Node inventory.NodeID
 	// Control is the control plane. Required. One that also has a method
-	// Run(context.Context) error, as *Client has, is run beside the agent.
+	// Run(context.Context) error, as *uplink.Client has, is run beside the agent.
 	Control Control
 	// Prober finds facts about this machine. Required.
 	Prober Prober

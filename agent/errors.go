@@ -9,15 +9,8 @@ import (
 	"llmgw.io/llmgw/internal/durable"
 )
 
-// Errors that callers tell apart.
-var (
-	// ErrNotJoined says that the data folder holds no identity.
-	ErrNotJoined = errors.New("agent: this machine has not joined a cluster")
-	// ErrJoined says that the data folder holds one already.
-	ErrJoined = errors.New("agent: this machine has joined a cluster already")
-
-	errState = errors.New("agent: the state cannot be kept")
-)
+// errState says that a change was not made because it could not be kept.
+var errState = errors.New("agent: the state cannot be kept")
 
 // failure is an error that ends a shard's attempt with a cause.
 type failure struct {

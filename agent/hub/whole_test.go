@@ -16,6 +16,7 @@ import (
 	"llmgw.io/llmgw/agent/agenttest"
 	"llmgw.io/llmgw/agent/hub"
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/agent/uplink"
 	"llmgw.io/llmgw/internal/pki"
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement/reconciler"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 
 func (w *world) join(dir, node string) {
 	w.t.Helper()
-	err := agent.Join(w.t.Context(), agent.JoinConfig{
+	err := uplink.Join(w.t.Context(), uplink.JoinConfig{
 		Control: []string{w.addr}, Token: w.enr.token(w.t, w.ca).Reveal(), Node: node, DataDir: dir,
 	})
 	if err != nil {
@@ -43,7 +44,7 @@ func TestWhole(t *testing.T) {
 	w := newWorld(t, hub.Limits{})
 	dir := t.TempDir()
 	w.join(dir, "n1")
-	client, err := agent.NewClient(agent.ClientConfig{DataDir: dir})
+	client, err := uplink.New(uplink.Config{DataDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,25 +126,25 @@ func TestJoinRefusals(t *testing.T) {
 	w.enr.mu.Unlock()
 	good := w.enr.token(t, w.ca).Reveal()
 	tests := map[string]struct {
-		cfg  agent.JoinConfig
+		cfg  uplink.JoinConfig
 		says string
 	}{
-		"joined already":  {agent.JoinConfig{Control: []string{w.addr}, Token: good, Node: "n2", DataDir: dir}, "has joined a cluster already"},
-		"used token":      {agent.JoinConfig{Control: []string{w.addr}, Token: used.Reveal(), Node: "n2", DataDir: t.TempDir()}, "used already"},
-		"foreign cluster": {agent.JoinConfig{Control: []string{w.addr}, Token: w.enr.token(t, foreign).Reveal(), Node: "n2", DataDir: t.TempDir()}, "check the address"},
-		"nobody there":    {agent.JoinConfig{Control: []string{"https://127.0.0.1:1"}, Token: good, Node: "n2", DataDir: t.TempDir()}, "no control plane"},
-		"no https":        {agent.JoinConfig{Control: []string{"http://h"}, Token: good, Node: "n2", DataDir: t.TempDir()}, "https://host:7443"},
-		"half a token":    {agent.JoinConfig{Control: []string{w.addr}, Token: good[:30], Node: "n2", DataDir: t.TempDir()}, "copy the whole line"},
+		"joined already":  {uplink.JoinConfig{Control: []string{w.addr}, Token: good, Node: "n2", DataDir: dir}, "has joined a cluster already"},
+		"used token":      {uplink.JoinConfig{Control: []string{w.addr}, Token: used.Reveal(), Node: "n2", DataDir: t.TempDir()}, "used already"},
+		"foreign cluster": {uplink.JoinConfig{Control: []string{w.addr}, Token: w.enr.token(t, foreign).Reveal(), Node: "n2", DataDir: t.TempDir()}, "check the address"},
+		"nobody there":    {uplink.JoinConfig{Control: []string{"https://127.0.0.1:1"}, Token: good, Node: "n2", DataDir: t.TempDir()}, "no control plane"},
+		"no https":        {uplink.JoinConfig{Control: []string{"http://h"}, Token: good, Node: "n2", DataDir: t.TempDir()}, "https://host:7443"},
+		"half a token":    {uplink.JoinConfig{Control: []string{w.addr}, Token: good[:30], Node: "n2", DataDir: t.TempDir()}, "copy the whole line"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := agent.Join(t.Context(), tt.cfg)
+			err := uplink.Join(t.Context(), tt.cfg)
 			if err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, want %q in it", err, tt.says)
 			}
 			if tt.cfg.DataDir != dir {
-				if _, err := agent.NewClient(agent.ClientConfig{DataDir: tt.cfg.DataDir}); !errors.Is(err, agent.ErrNotJoined) {
+				if _, err := uplink.New(uplink.Config{DataDir: tt.cfg.DataDir}); !errors.Is(err, uplink.ErrNotJoined) {
 					t.Errorf("something was kept: %v", err)
 				}
 			}
@@ -182,7 +183,7 @@ func TestClientRenews(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := agent.NewClient(agent.ClientConfig{DataDir: dir, Control: []string{"https://127.0.0.1:1", w2.addr}})
+	c, err := uplink.New(uplink.Config{DataDir: dir, Control: []string{"https://127.0.0.1:1", w2.addr}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func TestClientFollowsTheLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	follower.leader.Store(leader.addr)
-	c, err := agent.NewClient(agent.ClientConfig{DataDir: dir, Control: []string{follower.addr}})
+	c, err := uplink.New(uplink.Config{DataDir: dir, Control: []string{follower.addr}})
 	if err != nil {
 		t.Fatal(err)
 	}

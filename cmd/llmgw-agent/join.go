@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"llmgw.io/llmgw/agent"
+	"llmgw.io/llmgw/agent/uplink"
 )
 
 func joinCommand() *cli.Command {
@@ -43,7 +43,7 @@ func join(ctx context.Context, cmd *cli.Command) error {
 			return fmt.Errorf("find the host's name: %w; give one with --name", err)
 		}
 	}
-	err = agent.Join(ctx, agent.JoinConfig{Control: f.Control, Token: token, Node: name, DataDir: f.DataDir, Again: cmd.Bool("again")})
+	err = uplink.Join(ctx, uplink.JoinConfig{Control: f.Control, Token: token, Node: name, DataDir: f.DataDir, Again: cmd.Bool("again")})
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"llmgw.io/llmgw/agent/engines"
 	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/logs"
+	"llmgw.io/llmgw/agent/uplink"
 )
 
 func runCommand() *cli.Command {
@@ -48,7 +49,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	}
 	defer func() { _ = file.Close() }()
 	logger := slog.New(slog.NewJSONHandler(file, &slog.HandlerOptions{Level: level}))
-	client, err := agent.NewClient(agent.ClientConfig{DataDir: f.DataDir, Control: f.Control, Logger: logger})
+	client, err := uplink.New(uplink.Config{DataDir: f.DataDir, Control: f.Control, Logger: logger})
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,9 @@ func machineWalls() []wall {
 		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
 		{room: "agent/process", may: []string{"agent/protocol"}},
 		{room: "agent/logs", may: []string{"internal/durable"}},
-		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable", "internal/pki"}},
-		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/safedial", "internal/pki"}},
+		{room: "agent/uplink", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/pki"}},
+		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable"}},
+		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory"}},
 
 		// People.
 		{room: "adminapi/view", may: []string{"catalog", "inventory", "inventory/facility", "placement", "placement/reconciler", "storage"}},
@@ -80,7 +81,7 @@ func roofWalls() []wall {
 			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl",
 		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
-			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs",
+			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
 		}},
 		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
 

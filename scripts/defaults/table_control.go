@@ -19,7 +19,7 @@ func controlSections() []section {
 			{what: "certificate of a node", value: "{internal/pki NodeLife}", why: "a stolen one is soon worth nothing"},
 			{what: "renewal", value: "at two thirds of its life, give or take a tenth", holds: "internal/pki/life.go: life*2/3", why: "a fleet that joined at once does not renew at once"},
 			{what: "renewal after expiry", value: "for {internal/pki RenewGrace}, unless revoked", why: "an outage of the control plane must not orphan a fleet"},
-			{what: "pause after a failed renewal", value: "{agent renewRetry}", why: "hours are left"},
+			{what: "pause after a failed renewal", value: "{agent/uplink renewRetry}", why: "hours are left"},
 			{what: "certificate of the control plane's listener", value: "{internal/pki ServerLife}", why: "it is issued at a start, and renewed by the process itself"},
 			{what: "the cluster's authority", value: "{internal/pki caLife}", why: "every node trusts it by its pin"},
 			{what: "join token", value: "one use, {adminapi joinLife}", same: []string{"{. joinTokenLife}"}, why: "long enough to type, too short to leave about"},

@@ -1,4 +1,4 @@
-package agent
+package uplink
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// ClientConfig is how a machine that has joined speaks to its control plane.
-type ClientConfig struct {
+// Config is how a machine that has joined speaks to its control plane.
+type Config struct {
 	// DataDir holds the identity that Join wrote. Required.
 	DataDir string
 	// Control are addresses to use instead of those that are kept. May be empty.
@@ -31,12 +31,12 @@ type ClientConfig struct {
 	Logger *slog.Logger
 }
 
-// Client is Control over HTTP/2 with mutual TLS. It knows several addresses, goes
+// Client is an agent's Control over HTTP/2 with mutual TLS. It knows several addresses, goes
 // on to the next when one does not answer, and follows the word of a control
 // plane that does not lead. Its methods may be called at once from many
 // goroutines. Run renews its certificate.
 type Client struct {
-	cfg  ClientConfig
+	cfg  Config
 	node inventory.NodeID
 	conf *tls.Config
 	pair *pki.KeyPair
@@ -50,11 +50,9 @@ type Client struct {
 	current int
 }
 
-var _ Control = (*Client)(nil)
-
-// NewClient reads the identity. An error that matches ErrNotJoined says that
+// New reads the identity. An error that matches ErrNotJoined says that
 // there is none.
-func NewClient(cfg ClientConfig) (*Client, error) {
+func New(cfg Config) (*Client, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -71,7 +69,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		c.control = append(c.control, u)
 	}
 	if len(c.control) == 0 {
-		return nil, errors.New("agent: no address of the control plane is known; give one, or join again")
+		return nil, errors.New("uplink: no address of the control plane is known; give one, or join again")
 	}
 	trust, err := pki.ParseTrust([]byte(id.CA))
 	if err != nil {
@@ -151,7 +149,7 @@ func (c *Client) call(ctx context.Context, path string, in, out any) error {
 		return err
 	}
 	if len(data) > protocol.MaxFrame {
-		return fmt.Errorf("agent: a message of %d bytes is too large to send", len(data))
+		return fmt.Errorf("uplink: a message of %d bytes is too large to send", len(data))
 	}
 	for hop := 0; ; hop++ {
 		addr := c.address()
@@ -222,13 +220,4 @@ func (c *Client) follow(leader string) {
 		c.control = append(c.control, u)
 		c.current = len(c.control) - 1
 	}
-}
-
-// plain takes off the method and the whole URL that http.Client puts around.
-func plain(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }

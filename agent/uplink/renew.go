@@ -1,4 +1,4 @@
-package agent
+package uplink
 
 import (
 	"context"
@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// renewRetry is how long a renewal that failed waits; there are hours left.
+	// renewRetry is how long a renewal that failed waits, give or take a fifth, so
+	// that a fleet does not come back at once; there are hours left.
 	renewRetry = time.Minute
 	// renewLook is when the clock is looked at again: it may have been set, or
 	// the machine may have slept, which timers do not notice.
@@ -37,7 +38,7 @@ func (c *Client) Run(ctx context.Context) error {
 			if ctx.Err() == nil {
 				c.cfg.Logger.Warn("certificate not renewed", "node", c.node, "err", err)
 			}
-			if !sleep(ctx, jitter(renewRetry)) {
+			if !sleep(ctx, renewRetry*4/5+rand.N(renewRetry*2/5)) {
 				return nil
 			}
 		}
@@ -58,7 +59,7 @@ func (c *Client) renew(ctx context.Context) error {
 		return err
 	}
 	if cert.Node != c.id.Node {
-		return fmt.Errorf("agent: the control plane certified %q and not %q", clip(cert.Node), c.id.Node)
+		return fmt.Errorf("uplink: the control plane certified %.200q and not %q", cert.Node, c.id.Node)
 	}
 	id := c.id
 	id.Certificate, id.Key, id.Control = cert.Certificate, string(keyPEM), orElse(cert.Control, id.Control)

@@ -1,13 +1,11 @@
-package agent
+package uplink
 
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -46,7 +44,7 @@ func Join(ctx context.Context, cfg JoinConfig) error {
 	}
 	keyPEM, csrPEM, err := pki.NewRequest(cfg.Node)
 	if err != nil {
-		return fmt.Errorf("agent: no key could be made: %w", err)
+		return fmt.Errorf("uplink: no key could be made: %w", err)
 	}
 	body := protocol.Join{Token: token.Reveal(), Node: cfg.Node, CSR: string(csrPEM)}
 	var last error
@@ -60,13 +58,13 @@ func Join(ctx context.Context, cfg JoinConfig) error {
 				Certificate: cert.Certificate, Key: string(keyPEM), CA: ca,
 			})
 		case errors.As(err, &refused) && refused.Code != protocol.CodeNotLeader:
-			return fmt.Errorf("agent: joining was refused: %w", err)
+			return fmt.Errorf("uplink: joining was refused: %w", err)
 		case errors.As(err, &refused) && refused.Leader != "" && len(control) < 8:
 			control = append(control, refused.Leader)
 		}
 		last = errors.Join(last, fmt.Errorf("%s: %w", addr, err))
 	}
-	return fmt.Errorf("agent: no control plane took this machine in: %w", last)
+	return fmt.Errorf("uplink: no control plane took this machine in: %w", last)
 }
 
 func (c *JoinConfig) check() (token pki.JoinToken, control []string, err error) {
@@ -75,7 +73,7 @@ func (c *JoinConfig) check() (token pki.JoinToken, control []string, err error) 
 		errs = append(errs, err)
 	}
 	if len(c.Control) == 0 {
-		errs = append(errs, errors.New("agent: JoinConfig.Control is empty; name the control plane's address, https://host:7443"))
+		errs = append(errs, errors.New("uplink: JoinConfig.Control is empty; name the control plane's address, https://host:7443"))
 	}
 	for _, s := range c.Control {
 		u, err := controlURL(s)
@@ -83,11 +81,11 @@ func (c *JoinConfig) check() (token pki.JoinToken, control []string, err error) 
 		control = append(control, u)
 	}
 	if c.DataDir == "" {
-		errs = append(errs, errors.New("agent: JoinConfig.DataDir is missing"))
+		errs = append(errs, errors.New("uplink: JoinConfig.DataDir is missing"))
 	}
 	if c.Node == "" {
 		if c.Node, err = os.Hostname(); err != nil {
-			errs = append(errs, fmt.Errorf("agent: the host has no name (%w); name the node", err))
+			errs = append(errs, fmt.Errorf("uplink: the host has no name (%w); name the node", err))
 		}
 		c.Node = strings.ToLower(c.Node)
 	}
@@ -126,56 +124,10 @@ func join(ctx context.Context, addr string, token pki.JoinToken, in protocol.Joi
 		return out, "", err
 	}
 	if out.Node != in.Node {
-		return out, "", fmt.Errorf("the control plane certified %q and not %q; it is of another version, or not what it seems", clip(out.Node), in.Node)
+		return out, "", fmt.Errorf("the control plane certified %.200q and not %q; it is of another version, or not what it seems", out.Node, in.Node)
 	}
 	if _, err := pki.ParseCertificates([]byte(out.Certificate)); err != nil {
 		return out, "", err
 	}
 	return out, string(trust.PEM()), nil
-}
-
-// decodeAnswer reads an answer's body, or the refusal in it.
-func decodeAnswer(resp *http.Response, out any) error {
-	data, err := io.ReadAll(io.LimitReader(resp.Body, protocol.MaxFrame+1))
-	if err != nil {
-		return err
-	}
-	if len(data) > protocol.MaxFrame {
-		return fmt.Errorf("agent: the answer has more than %d bytes", protocol.MaxFrame)
-	}
-	if resp.StatusCode/100 == 2 {
-		if out == nil || len(data) == 0 {
-			return nil
-		}
-		if err := json.Unmarshal(data, out); err != nil {
-			return fmt.Errorf("agent: the answer cannot be read: %w", err)
-		}
-		return nil
-	}
-	refusal := &protocol.Error{}
-	if err := json.Unmarshal(data, refusal); err != nil || refusal.Text == "" {
-		return fmt.Errorf("agent: the control plane answers %d; is this the address of its agents' listener?", resp.StatusCode)
-	}
-	return refusal
-}
-
-func transportWith(conf *tls.Config) *http.Transport {
-	return &http.Transport{
-		TLSClientConfig:     conf,
-		ForceAttemptHTTP2:   true,
-		TLSHandshakeTimeout: 10 * time.Second,
-		IdleConnTimeout:     2 * time.Minute,
-		MaxIdleConnsPerHost: 4,
-		// A connection that died without a word is found before a poll would be.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
-	}
-}
-
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-func orElse(list, otherwise []string) []string {
-	if len(list) > 0 {
-		return list
-	}
-	return otherwise
 }

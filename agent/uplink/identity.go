@@ -1,4 +1,4 @@
-package agent
+package uplink
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"llmgw.io/llmgw/internal/durable"
-	"llmgw.io/llmgw/inventory"
 )
 
 // identity is who this machine is in its cluster, in one file, so that a
@@ -29,9 +28,9 @@ func readIdentity(dataDir string) (identity, error) {
 	found, err := durable.ReadJSON(identityPath(dataDir), &id)
 	switch {
 	case err != nil:
-		return id, fmt.Errorf("agent: the identity cannot be read: %w; join again with a new token", err)
+		return id, fmt.Errorf("uplink: the identity cannot be read: %w; join again with a new token", err)
 	case !found:
-		return id, fmt.Errorf("%w: %s holds no identity; make a token with `llmgw-control token` and run `llmgw-agent join`", ErrNotJoined, dataDir)
+		return id, fmt.Errorf("%w: %s holds no identity; make a token with `llmgw-control ctl tokens join create` and run `llmgw-agent join`", ErrNotJoined, dataDir)
 	case id.Node == "" || id.Certificate == "" || id.Key == "" || id.CA == "":
 		return id, fmt.Errorf("%w: %s is not whole; join again with a new token", ErrNotJoined, identityPath(dataDir))
 	}
@@ -40,19 +39,12 @@ func readIdentity(dataDir string) (identity, error) {
 
 func writeIdentity(dataDir string, id identity) error {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
-		return fmt.Errorf("agent: the data folder cannot be made: %w", err)
+		return fmt.Errorf("uplink: the data folder cannot be made: %w", err)
 	}
 	if err := durable.WriteJSON(identityPath(dataDir), id); err != nil {
-		return fmt.Errorf("agent: the identity cannot be kept: %w", err)
+		return fmt.Errorf("uplink: the identity cannot be kept: %w", err)
 	}
 	return nil
-}
-
-// NodeOf is the node this data folder joined as. An error that matches
-// ErrNotJoined says that it did not.
-func NodeOf(dataDir string) (inventory.NodeID, error) {
-	id, err := readIdentity(dataDir)
-	return inventory.NodeID(id.Node), err
 }
 
 // controlURL reads an address of the control plane. Only https will do, and
@@ -60,7 +52,15 @@ func NodeOf(dataDir string) (inventory.NodeID, error) {
 func controlURL(s string) (string, error) {
 	u, err := url.Parse(strings.TrimSpace(s))
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Path != "" && u.Path != "/" {
-		return "", fmt.Errorf("agent: %q is no address of a control plane; write https://host:7443", clip(s))
+		return "", fmt.Errorf("uplink: %.200q is no address of a control plane; write https://host:7443", s)
 	}
 	return "https://" + u.Host, nil
+}
+
+// orElse is the list, or the other one where it is empty.
+func orElse(list, otherwise []string) []string {
+	if len(list) > 0 {
+		return list
+	}
+	return otherwise
 }
