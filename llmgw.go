@@ -85,6 +85,7 @@ var (
 	_ adminapi.Cluster       = (*control.Loop)(nil)
 	_ adminapi.Operator      = (*control.Loop)(nil)
 	_ adminapi.Nodes         = (*nodes)(nil)
+	_ adminapi.Snapshots     = (*nodes)(nil)
 	_ adminapi.NodeCalls     = (*nodes)(nil)
 	_ adminapi.Statics       = statics{}
 	_ adminapi.Keys          = (*keys)(nil)

@@ -12,7 +12,8 @@ import (
 type API struct {
 	cfg     Config
 	parts   map[part]bool
-	records Requests // nil where the usage's owner cannot find single ones
+	records Requests  // nil where the usage's owner cannot find single ones
+	fleet   Snapshots // nil where the loop's look at nodes is all there is
 	doc     []byte
 	cross   *http.CrossOriginProtection
 	root    chi.Router
@@ -31,6 +32,7 @@ func New(cfg Config) (*API, error) {
 	}
 	a := &API{cfg: cfg, doc: doc, cross: http.NewCrossOriginProtection()}
 	a.records, _ = cfg.Usage.(Requests)
+	a.fleet, _ = cfg.Nodes.(Snapshots)
 	a.parts = a.wired()
 	a.routes = a.mux()
 	a.root = chi.NewRouter()

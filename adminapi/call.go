@@ -50,12 +50,16 @@ func (c *call) world() view.World {
 	return w
 }
 
-// look is the newest look at the cluster, with the newest catalog in it: a model
-// that was just added is shown before the loop has come round to it.
+// look is the newest look at the cluster, with the newest catalog and nodes in
+// it: a model that was just added, or a place that was just held, is shown
+// before the loop has come round to it.
 func (a *API) look() *reconciler.View {
 	v := *a.cfg.Cluster.View()
 	if a.cfg.Models != nil {
 		v.Catalog = a.cfg.Models.Index()
+	}
+	if a.fleet != nil {
+		v.Fleet = a.fleet.Snapshot()
 	}
 	if v.Catalog == nil {
 		v.Catalog = catalog.NewIndex(0, nil)

@@ -28,6 +28,7 @@ import (
 var (
 	_ adminapi.Models        = (*catalog.Service)(nil)
 	_ adminapi.Nodes         = (*inventory.Registry)(nil)
+	_ adminapi.Snapshots     = (*inventory.Registry)(nil)
 	_ adminapi.Usage         = storage.Store(nil)
 	_ adminapi.Requests      = storage.Store(nil)
 	_ adminapi.Keys          = storage.Store(nil)
@@ -56,9 +57,6 @@ func (f *fakeLoop) View() *reconciler.View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	v := f.view
-	if f.registry != nil {
-		v.Fleet = f.registry.Snapshot()
-	}
 	return &v
 }
 

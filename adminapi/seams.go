@@ -64,6 +64,12 @@ type Nodes interface {
 	ReleaseHold(ctx context.Context, d inventory.Domain, now time.Time, by inventory.Author) error
 }
 
+// Snapshots is what a Nodes may be too: the newest look at nodes, so that a
+// change of one is shown before the loop has come round to it. It never blocks.
+type Snapshots interface {
+	Snapshot() *inventory.Snapshot
+}
+
 // NodeCalls asks a live agent. An agent that is away, refuses or fails answers
 // any error; it is shown to the caller and must hold nothing secret. One that
 // matches inventory.ErrNotFound says that there is no such node, ErrUnsupported

@@ -98,7 +98,7 @@ func (s *sim) run() error {
 func (s *sim) event() error {
 	name := fmt.Sprintf("m%d", s.rng.IntN(4))
 	node := s.anyNode()
-	switch s.rng.IntN(16) {
+	switch s.rng.IntN(18) {
 	case 0, 1, 2:
 		s.starts[catalog.Name(name)] = 0
 		least := s.rng.IntN(3)
@@ -132,6 +132,16 @@ func (s *sim) event() error {
 		}
 	case 14:
 		return s.restart()
+	case 15, 16:
+		rack := fmt.Sprintf("rack:r%d", s.rng.IntN(2))
+		if len(s.holds) > 0 {
+			return s.line("unhold %s", s.holds[0].Domain)
+		}
+		return s.line("hold %s%s", rack, []string{"", " from=0s", " from=30s until=5m"}[s.rng.IntN(3)])
+	case 17:
+		if len(s.nodes) >= reconciler.BrakeNodes && s.rng.IntN(3) == 0 {
+			return s.cutMany()
+		}
 	}
 	return nil
 }
@@ -184,6 +194,17 @@ func (s *sim) cut(node inventory.NodeID) error {
 		return s.line("node %s lost", node)
 	}
 	return s.comeBack(node, s.rng.IntN(3) == 0)
+}
+
+// cutMany cuts off half of the nodes at once.
+func (s *sim) cutMany() error {
+	for i, id := range slices.Sorted(maps.Keys(s.nodes)) {
+		if i%2 == 0 && s.nodes[id].Hearing == inventory.Heard {
+			s.down[id] = true
+			s.line("node %s unreachable", id)
+		}
+	}
+	return nil
 }
 
 func (s *sim) comeBack(node inventory.NodeID, rebooted bool) error {
@@ -273,7 +294,9 @@ func (s *sim) look() error {
 			return nil
 		}
 		freed := slices.ContainsFunc(plan.Actions, func(a reconciler.Action) bool { return a.Kind == reconciler.Forget })
-		if turn > 0 && !freed {
+		// Classes that wait for lower ones to leave a held place may be next.
+		carried := slices.ContainsFunc(s.holds, func(h inventory.Hold) bool { return !h.From.IsZero() })
+		if turn > 0 && !freed && (!carried || turn > 5) {
 			return fmt.Errorf("a plan that was carried out left something to do: %s", s.showActions(plan))
 		}
 		if !freed {
@@ -293,6 +316,11 @@ func (s *sim) laws(before reconciler.World, plan reconciler.Plan) error {
 		}
 		s.starts[a.Replica.Model]++
 		m := s.memory.Models[a.Replica.Model]
+		for _, sh := range a.Replica.Shards {
+			if h := before.Fleet.Node(sh.Spot.Node).Held; h.Yes() {
+				return fmt.Errorf("%s is placed on %s, and %s", a.Replica.ID, sh.Spot.Node, h.Reason)
+			}
+		}
 		if m.Parked {
 			return fmt.Errorf("%s is placed though its model is parked", a.Replica.ID)
 		}
@@ -343,6 +371,9 @@ func (s *sim) notShort(before reconciler.World, e catalog.Entry, plan reconciler
 		return nil
 	}
 	if h.Unplaceable {
+		if before.Fleet.Holds() != nil {
+			return nil // room may be kept for those who leave a held place
+		}
 		d, _ := placement.Placer{}.Choose(before.Fleet, reconciler.Request(&e.Model), nil)
 		placedHere := slices.ContainsFunc(plan.Actions, func(a reconciler.Action) bool { return a.Kind == reconciler.Place })
 		if d.Placed && !placedHere {
@@ -368,6 +399,7 @@ func (s *sim) notShort(before reconciler.World, e catalog.Entry, plan reconciler
 // wanted ready, or a reason why not.
 func (s *sim) rest() error {
 	clear(s.broken)
+	s.holds = nil
 	for _, id := range slices.Sorted(maps.Keys(s.nodes)) {
 		s.comeBack(id, false)
 		s.line("node %s ready", id)
