@@ -229,6 +229,33 @@ func TestEngineKilled(t *testing.T) {
 	throughout(t, "there is one engine", 3*time.Second, func() (bool, any) { return len(n.engines()) == 1, n.engines() })
 }
 
+// TestEngineHangs freezes an engine, which goes on listening: it is found out
+// and replaced, and whoever asked it is answered by another.
+func TestEngineHangs(t *testing.T) {
+	t.Parallel()
+	p := startServe(t)
+	n := p.startNode("n1", "")
+	p.add(simModel("m", scaling(2, 2)))
+	p.untilReady("m", 2)
+	hung := n.pids()[0]
+	if err := syscall.Kill(hung, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if r, err := p.client().ask(t.Context(), http.MethodPost, "/v1/chat/completions", say("m", "hello")); err != nil || r.status != http.StatusOK {
+				t.Errorf("%s, %v", r, err)
+			}
+		})
+	}
+	until(t, "the engine that hangs is replaced", 8*soon, func() (bool, any) {
+		m, _ := p.model("m")
+		return !alive(hung) && m.ReadyReplicas == 2 && len(n.engines()) == 2, m
+	})
+	wg.Wait()
+}
+
 func kill9(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
