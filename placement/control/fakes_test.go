@@ -274,7 +274,8 @@ type rig struct {
 // something before the registry.
 func start(t *testing.T, holder string, s control.Assignments, m *models, fleet string, wrap func(control.Fleet) control.Fleet, change func(*control.Config)) *rig {
 	t.Helper()
-	registry, err := inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: &inventorytest.Store{}}, time.Now())
+	kept := &inventorytest.Store{}
+	registry, err := inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: kept, Holds: kept}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

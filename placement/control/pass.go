@@ -54,6 +54,8 @@ func (r *reign) reload(ctx context.Context) error {
 	if err != nil {
 		return r.storeFailed("what was ordered could not be read", err)
 	}
+	// What is known of silence is this process's own, and outlives a doubt.
+	memory.Brake = r.memory.Brake
 	r.restore(replicas)
 	r.replicas, r.memory = replicas, memory
 	r.known, r.fresh, r.delivered = true, true, false
