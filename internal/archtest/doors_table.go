@@ -17,8 +17,8 @@ func doors() []door {
 		{module: "github.com/uptrace/bun", at: []string{"storage/bunstore"}},
 
 		// The host.
-		{module: "github.com/klauspost/cpuid/v2", at: []string{"agent/..."}},
-		{module: "golang.org/x/sys", at: []string{"agent/..."}},
+		{module: "github.com/klauspost/cpuid/v2", at: []string{"agent/discovery"}},
+		{module: "golang.org/x/sys", at: []string{"agent/discovery", "agent/fetch"}},
 
 		// HTTP, rates and telemetry.
 		{module: "github.com/go-chi/chi/v5", at: []string{"adminapi", "router", "agent/hub", "examples/..."}},
