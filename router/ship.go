@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
+
+	"llmgw.io/llmgw/storage"
 )
+
+// refusedName is the file of rows that the store refused, one JSON a line.
+const refusedName = "refused.jsonl"
 
 // runSync puts on the disk what was written, 10 ms or 64 rows after the first.
 func (l *ledger) runSync(ctx context.Context) {
@@ -115,13 +121,44 @@ func (l *ledger) ship(ctx context.Context) error {
 			l.logger.Warn("a file of usage ends in half a row; what stood before it is kept", "rows", len(rows))
 		}
 		for rows := range slices.Chunk(rows, shipRows) {
-			if err := l.usage.AppendUsage(ctx, rows); err != nil {
+			if err := l.append(ctx, rows); err != nil {
 				return err
 			}
 		}
 		l.drop(s)
 	}
 	return nil
+}
+
+// append sends rows. One that the store refuses for what it is would hold up all
+// others for ever: it is looked for by halves, and put aside.
+func (l *ledger) append(ctx context.Context, rows []storage.Request) error {
+	err := l.usage.AppendUsage(ctx, rows)
+	switch {
+	case !errors.Is(err, storage.ErrInvalid):
+		return err
+	case len(rows) > 1:
+		half := len(rows) / 2
+		return errors.Join(l.append(ctx, rows[:half]), l.append(ctx, rows[half:]))
+	}
+	l.putAside(&rows[0], err)
+	return nil
+}
+
+// putAside keeps a row that the store refuses where people find it.
+func (l *ledger) putAside(row *storage.Request, why error) {
+	l.logger.Error("a row of usage is refused by the store and put aside", "request", row.ID, "file", refusedName, "err", why)
+	if l.dir == "" {
+		return
+	}
+	f, err := os.OpenFile(filepath.Join(l.dir, refusedName), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = f.Write(append(appendRow(nil, row), '\n'))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		l.logger.Error("it could not be put aside either, and is lost", "request", row.ID, "err", err)
+	}
 }
 
 // drop forgets a segment whose rows the store has.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +26,8 @@ type books struct {
 	rows  map[string]storage.Request
 	calls int
 	away  bool
+	// refuse is the id of a row that is refused with all that come with it.
+	refuse string
 }
 
 func (b *books) AppendUsage(_ context.Context, rows []storage.Request) error {
@@ -32,6 +36,9 @@ func (b *books) AppendUsage(_ context.Context, rows []storage.Request) error {
 	b.calls++
 	if b.away {
 		return errors.New("the store is away")
+	}
+	if slices.ContainsFunc(rows, func(r storage.Request) bool { return b.refuse != "" && r.ID == b.refuse }) {
+		return fmt.Errorf("a row is wrong: %w", storage.ErrInvalid)
 	}
 	if b.rows == nil {
 		b.rows = map[string]storage.Request{}
@@ -180,6 +187,30 @@ func TestLedgerShips(t *testing.T) {
 		stop()
 		if store.calls > 6 {
 			t.Errorf("the store was called %d times", store.calls)
+		}
+	})
+}
+
+// A row that the store refuses for what it is holds up no other: it is put aside,
+// where people find it.
+func TestLedgerPutsRefusedRowsAside(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir, store := t.TempDir(), &books{refuse: "13"}
+		l := openLedger(t, dir, store, 0)
+		stop := runLedger(t, l)
+		for i := range 100 {
+			row := fullRow(fmt.Sprint(i))
+			l.record(&row)
+		}
+		<-time.After(time.Second)
+		stop()
+		if store.count() != 99 {
+			t.Errorf("the store has %d rows", store.count())
+		}
+		b, err := os.ReadFile(filepath.Join(dir, refusedName))
+		if err != nil || strings.Count(string(b), "\n") != 1 || !strings.Contains(string(b), `"request_id":"13"`) {
+			t.Errorf("put aside is %q, %v", b, err)
 		}
 	})
 }
