@@ -57,6 +57,9 @@ func (s *step) evacuate(g *group) {
 		}
 		why := s.farewell(g, u)
 		switch {
+		case why == "" && !u.DrainBy.IsZero() && s.unheard(u):
+			// An agent may say where its node stands, and has not yet.
+			u.leaving = true
 		case why == "" && !u.DrainBy.IsZero():
 			u.DrainBy = time.Time{}
 			u.change("It need not leave its node any more.")
