@@ -165,7 +165,7 @@ func TestEmbeddersFiltersAndScorers(t *testing.T) {
 	if d.Candidate.Spots[0].Node != "d" || got.Counts["custom:night"] != 1 || got.Lines[0].Text != "sleeps now" {
 		t.Errorf("want d, and a refused by the filter, got %v and %+v", d, got)
 	}
-	if got.Best[0].Total != 0.5 || got.Best[0].Parts["custom:cool"] != 0.5 {
+	if got.Best[0].Parts["custom:cool"] != 0.5 || got.Best[0].Total-got.Best[1].Total != 0.5 {
 		t.Errorf("want the scorer's part in the score, got %+v", got.Best[0])
 	}
 	if strings.Join(asked, "") != "abd" {

@@ -7,18 +7,19 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// filters are asked of every node in this order, and the first that refuses is
-// the reason that is counted for the node. What no change of load can mend
-// comes before what is busy just now, so that people are told the lasting
-// reason. An embedder's own filters come after these.
+// Filters are asked of every node in the order of these two lists, and the
+// first that refuses is the reason that is counted for the node. What no change
+// of load can mend comes before what is busy just now, so that people are told
+// the lasting reason. An embedder's own filters come after these.
 //
 // What a node did not say refuses nothing: an unknown memory, core count, disk
 // or list of engines is not an empty one.
-var filters = []func(q *query, n *inventory.Node) refusal{
-	byGroup,        // a profile of several shards needs several nodes at once
+
+// lasting filters look at what a node is, not at what is placed on it.
+var lasting = []func(q *query) refusal{
 	byState,        // only a node that is heard, and that people want used, takes something new
 	byClock,        // a clock that is far off breaks certificates and time limits
-	byHold,         // nothing new goes to a place that people hold
+	byHold,         // nothing new goes where people hold the place
 	byPool,         // a node in a pool serves what asks for the pool, and nothing else
 	byLabels,       // the profile's labels are all there
 	byAvoidance,    // the request leaves the node out, because a start failed there
@@ -30,13 +31,24 @@ var filters = []func(q *query, n *inventory.Node) refusal{
 	byCapability,   // devices are new enough for the profile
 	byDeviceSize,   // and large enough
 	byHealth,       // and healthy
-	byFreeDevices,  // and nobody else's
+	byFabric,       // a group's nodes share a network, so each must be on one
+	byNVLinkDomain, // or are in one NVLink domain
+	byIMEX,         // whose service is up
+}
+
+// passing filters look at what is given out, here and to the model elsewhere.
+var passing = []func(q *query) refusal{
+	byFreeDevices,  // devices are nobody else's
 	byDeviceMemory, // and have the memory beside what shares them or uses them unasked
 	byHostMemory,   // the host has the memory, beside what is kept for its system
 	byCores,        // and the cores
 	byDisk,         // and the disk for the weights that are not there yet
+	byNeighbours,   // nothing runs there that the request stays away from
 	bySpread,       // not too many replicas of the model stand in its domain
 }
+
+// beforeAvoidance are the reasons of filters that come before byAvoidance.
+var beforeAvoidance = []Reason{NotReady, Held, Pool, Labels}
 
 // refusal is why a node is not used; the zero value lets it pass. It holds no
 // text: most refusals are only counted, and say makes the sentence for the few
@@ -45,20 +57,36 @@ type refusal struct {
 	reason     Reason
 	need, have int64
 	unit       string
-	say        func(q *query, n *inventory.Node, r refusal) string
+	say        func(q *query, r refusal) string
 	// text is a sentence that is there already. Empty: say makes it.
 	text string
 }
 
 // refuse asks every filter, the embedder's after the built-in ones.
-func (q *query) refuse(n *inventory.Node) refusal {
-	for _, f := range filters {
-		if r := f(q, n); r.reason != "" {
+func (q *query) refuse() refusal {
+	if r := q.refuseLasting(); r.reason != "" {
+		return r
+	}
+	return q.refusePassing()
+}
+
+func (q *query) refuseLasting() refusal {
+	for _, f := range lasting {
+		if r := f(q); r.reason != "" {
+			return r
+		}
+	}
+	return refusal{}
+}
+
+func (q *query) refusePassing() refusal {
+	for _, f := range passing {
+		if r := f(q); r.reason != "" {
 			return r
 		}
 	}
 	for _, f := range q.placer.Filters {
-		if text := f.Refuse(n, q.model, q.profile); text != "" {
+		if text := f.Refuse(q.h.node, q.model, q.profile); text != "" {
 			return refusal{reason: customPrefix + Reason(f.Name), text: text}
 		}
 	}
@@ -66,56 +94,49 @@ func (q *query) refuse(n *inventory.Node) refusal {
 }
 
 // sentence is the refusal for people.
-func (r refusal) sentence(q *query, n *inventory.Node) string {
+func (r refusal) sentence(q *query) string {
 	if r.say == nil {
 		return r.text
 	}
-	return r.say(q, n, r)
+	return r.say(q, r)
 }
 
-func byGroup(q *query, _ *inventory.Node) refusal {
-	if shards := q.profile.ShardCount(); shards > 1 {
-		return refusal{reason: GroupShape, need: int64(shards), have: 1, unit: "nodes", text: "groups across nodes are not placed yet; use a profile with one shard"}
-	}
-	return refusal{}
-}
-
-func byState(_ *query, n *inventory.Node) refusal {
-	if n.State() == inventory.StateReady {
+func byState(q *query) refusal {
+	if q.h.node.State() == inventory.StateReady {
 		return refusal{}
 	}
-	return refusal{reason: NotReady, say: func(_ *query, n *inventory.Node, _ refusal) string {
-		return "is " + string(n.State())
+	return refusal{reason: NotReady, say: func(q *query, _ refusal) string {
+		return "is " + string(q.h.node.State())
 	}}
 }
 
-func byClock(_ *query, n *inventory.Node) refusal {
-	if n.Clock() != inventory.ClockWrong {
+func byClock(q *query) refusal {
+	if q.h.node.Clock() != inventory.ClockWrong {
 		return refusal{}
 	}
-	return refusal{reason: NotReady, say: func(_ *query, n *inventory.Node, _ refusal) string {
+	return refusal{reason: NotReady, say: func(q *query, _ refusal) string {
 		way := "ahead"
-		if n.ClockSkew < 0 {
+		if q.h.node.ClockSkew < 0 {
 			way = "behind"
 		}
-		return fmt.Sprintf("its clock is %s %s; more than %s is refused", n.ClockSkew.Abs(), way, inventory.ClockRefuseAfter)
+		return fmt.Sprintf("its clock is %s %s; more than %s is refused", q.h.node.ClockSkew.Abs(), way, inventory.ClockRefuseAfter)
 	}}
 }
 
-func byHold(_ *query, n *inventory.Node) refusal {
-	if !n.Held.Yes() {
+func byHold(q *query) refusal {
+	if !q.h.node.Held.Yes() {
 		return refusal{}
 	}
-	return refusal{reason: Held, say: func(_ *query, n *inventory.Node, _ refusal) string { return n.Held.Reason }}
+	return refusal{reason: Held, text: q.h.node.Held.Reason}
 }
 
-func byPool(q *query, n *inventory.Node) refusal {
-	if n.Pool() == q.profile.Pool {
+func byPool(q *query) refusal {
+	if q.h.node.Pool() == q.profile.Pool {
 		return refusal{}
 	}
-	return refusal{reason: Pool, say: func(q *query, n *inventory.Node, _ refusal) string {
+	return refusal{reason: Pool, say: func(q *query, _ refusal) string {
 		is, wants := "is in no pool", "the profile asks for none"
-		if p := n.Pool(); p != "" {
+		if p := q.h.node.Pool(); p != "" {
 			is = "is in pool " + p
 		}
 		if q.profile.Pool != "" {
@@ -125,19 +146,19 @@ func byPool(q *query, n *inventory.Node) refusal {
 	}}
 }
 
-func byLabels(q *query, n *inventory.Node) refusal {
+func byLabels(q *query) refusal {
 	for _, key := range q.labels {
-		if n.Label(key) != q.profile.Labels[key] {
+		if q.h.node.Label(key) != q.profile.Labels[key] {
 			return refusal{reason: Labels, say: sayLabels}
 		}
 	}
 	return refusal{}
 }
 
-func sayLabels(q *query, n *inventory.Node, _ refusal) string {
+func sayLabels(q *query, _ refusal) string {
 	var out []string
 	for _, key := range q.labels {
-		has, wants := n.Label(key), q.profile.Labels[key]
+		has, wants := q.h.node.Label(key), q.profile.Labels[key]
 		if has == wants {
 			continue
 		}
@@ -150,8 +171,8 @@ func sayLabels(q *query, n *inventory.Node, _ refusal) string {
 	return strings.Join(out, "; ")
 }
 
-func byAvoidance(q *query, n *inventory.Node) refusal {
-	why, avoided := q.avoid[n.ID]
+func byAvoidance(q *query) refusal {
+	why, avoided := q.avoid[q.h.node.ID]
 	if !avoided {
 		return refusal{}
 	}
@@ -161,21 +182,21 @@ func byAvoidance(q *query, n *inventory.Node) refusal {
 	return refusal{reason: Excluded, text: why}
 }
 
-func byEngine(q *query, n *inventory.Node) refusal {
-	if has, said := n.Facts.HasEngine(string(q.profile.Engine), ""); has || !said {
+func byEngine(q *query) refusal {
+	if has, said := q.h.node.Facts.HasEngine(string(q.profile.Engine), ""); has || !said {
 		return refusal{}
 	}
-	return refusal{reason: EngineMissing, say: func(q *query, n *inventory.Node, _ refusal) string {
-		return fmt.Sprintf("needs %s, has %s", q.profile.Engine, engineList(n))
+	return refusal{reason: EngineMissing, say: func(q *query, _ refusal) string {
+		return fmt.Sprintf("needs %s, has %s", q.profile.Engine, engineList(q.h.node))
 	}}
 }
 
-func byBuild(q *query, n *inventory.Node) refusal {
-	if has, said := n.Facts.HasEngine(string(q.profile.Engine), q.profile.Build); has || !said {
+func byBuild(q *query) refusal {
+	if has, said := q.h.node.Facts.HasEngine(string(q.profile.Engine), q.profile.Build); has || !said {
 		return refusal{}
 	}
-	return refusal{reason: BuildMissing, say: func(q *query, n *inventory.Node, _ refusal) string {
-		return fmt.Sprintf("needs %s in build %s, has %s", q.profile.Engine, q.profile.Build, engineList(n))
+	return refusal{reason: BuildMissing, say: func(q *query, _ refusal) string {
+		return fmt.Sprintf("needs %s in build %s, has %s", q.profile.Engine, q.profile.Build, engineList(q.h.node))
 	}}
 }
 

@@ -36,83 +36,81 @@ type tally struct {
 }
 
 // reach asks one device every question, in order.
-func (q *query) reach(n *inventory.Node, d *inventory.Device) step {
-	c, known := capability(d.ComputeCapability)
+func (q *query) reach(d *device) step {
 	switch {
-	case q.need.class != "" && d.Class != q.need.class:
+	case q.need.class != "" && d.of.Class != q.need.class:
 		return other
-	case d.MIG() && (q.need.devices > 1 || q.need.shared):
+	case d.of.MIG() && (q.need.devices > 1 || q.need.shared):
 		return ofClass
-	case known && c < q.need.capability:
+	case d.capKnown && d.capability < q.need.capability:
 		return plain
-	case d.MemoryMB > 0 && nominalMB(d) < q.need.deviceMB:
+	case d.of.MemoryMB > 0 && d.nominalMB < q.need.deviceMB:
 		return capable
-	case !d.Healthy():
+	case !d.of.Healthy():
 		return large
 	}
-	if use := n.DeviceUse(d.Index); use.Whole > 0 || use.Shares > 0 && !q.need.shared {
+	if d.whole > 0 || d.shares > 0 && !q.need.shared {
 		return healthy
 	}
-	if left, want, known := q.deviceRoom(n, d); known && left < want {
+	if left, want, known := q.deviceRoom(d); known && left < want {
 		return free
 	}
 	return roomy
 }
 
-func (q *query) count(n *inventory.Node) tally {
-	t := tally{most: -1}
-	for i := range n.Facts.Devices {
-		d := &n.Facts.Devices[i]
-		got := q.reach(n, d)
-		for s := other; s <= got; s++ {
-			t.reached[s]++
-		}
-		if got >= ofClass && d.Healthy() && n.DeviceUse(d.Index).Free() {
+func (q *query) count() {
+	t := &q.tally
+	*t = tally{most: -1}
+	var ended [roomy + 1]int // by the last step they got to
+	for i := range q.h.devices {
+		d := &q.h.devices[i]
+		got := q.reach(d)
+		ended[got]++
+		if got >= ofClass && d.of.Healthy() && d.unused() {
 			t.untouched++
 		}
 		if got >= capable {
-			t.sizeMB = max(t.sizeMB, nominalMB(d))
+			t.sizeMB = max(t.sizeMB, d.nominalMB)
 		}
 		if got < free {
 			continue
 		}
-		if left, _, known := q.deviceRoom(n, d); known && (t.most < 0 || left > t.mostMB) {
-			t.mostMB, t.most = left, d.Index
+		if left, _, known := q.deviceRoom(d); known && (t.most < 0 || left > t.mostMB) {
+			t.mostMB, t.most = left, d.of.Index
 		}
 	}
-	return t
+	sum := 0
+	for s := roomy; s >= other; s-- {
+		sum += ended[s]
+		t.reached[s] = sum
+	}
 }
-
-// nominalMB is a whole device's size as people name it: drivers keep a few MiB
-// for themselves, so that a card of 24 GiB says 24564 MiB.
-func nominalMB(d *inventory.Device) int64 { return (d.MemoryMB + 1023) &^ 1023 }
 
 // deviceRoom is the memory left on a device and what the query wants of it, in
 // MiB. A share wants what it reserves. A whole device wants what the profile
 // names, else nine tenths: engines take a card for theirs, and memory that
 // others use on it is what they then run out of.
-func (q *query) deviceRoom(n *inventory.Node, d *inventory.Device) (left, want int64, known bool) {
+func (q *query) deviceRoom(d *device) (left, want int64, known bool) {
 	if q.need.shared {
-		left, known = n.ShareableMB(*d)
-		return left, q.need.deviceMB, known
+		return d.shareableMB, q.need.deviceMB, d.of.MemoryMB > 0 || d.whole > 0
 	}
 	if want = q.need.deviceMB; want == 0 {
-		want = nominalMB(d) / 10 * 9
+		want = d.nominalMB / 10 * 9
 	}
-	return nominalMB(d) - d.ForeignMB, want, d.MemoryMB > 0
+	return d.nominalMB - d.of.ForeignMB, want, d.of.MemoryMB > 0
 }
 
-func byClass(q *query, n *inventory.Node) refusal {
-	if t := q.devices(n); q.need.devices == 0 || t.reached[other] == 0 || t.reached[ofClass] > 0 {
+func byClass(q *query) refusal {
+	if t := q.devices(); q.need.devices == 0 || t.reached[other] == 0 || t.reached[ofClass] > 0 {
 		return refusal{}
 	}
-	return refusal{reason: DeviceClass, need: int64(q.need.devices), unit: "devices", say: func(q *query, n *inventory.Node, _ refusal) string {
-		return q.asked() + ", has " + classList(n)
+	return refusal{reason: DeviceClass, need: int64(q.need.devices), unit: "devices", say: func(q *query, _ refusal) string {
+		return q.asked() + ", has " + classList(q.h.node)
 	}}
 }
 
-func byNumber(q *query, n *inventory.Node) refusal {
-	return q.tooFew(NoDevices, q.devices(n).reached[ofClass], func(q *query, _ *inventory.Node, r refusal) string {
+func byNumber(q *query) refusal {
+	return q.tooFew(NoDevices, q.devices().reached[ofClass], func(q *query, r refusal) string {
 		if r.have == 0 {
 			return q.asked() + ", has no devices"
 		}
@@ -120,63 +118,63 @@ func byNumber(q *query, n *inventory.Node) refusal {
 	})
 }
 
-func byMIG(q *query, n *inventory.Node) refusal {
-	return q.tooFew(MIGGroup, q.devices(n).reached[plain], func(q *query, n *inventory.Node, r refusal) string {
-		return fmt.Sprintf("%s, has %d beside %d MIG instances, which serve one replica each", q.asked(), r.have, q.devices(n).reached[ofClass]-int(r.have))
+func byMIG(q *query) refusal {
+	return q.tooFew(MIGGroup, q.devices().reached[plain], func(q *query, r refusal) string {
+		return fmt.Sprintf("%s, has %d beside %d MIG instances, which serve one replica each", q.asked(), r.have, q.devices().reached[ofClass]-int(r.have))
 	})
 }
 
-func byCapability(q *query, n *inventory.Node) refusal {
-	return q.tooFew(ComputeCapability, q.devices(n).reached[capable], func(q *query, _ *inventory.Node, r refusal) string {
+func byCapability(q *query) refusal {
+	return q.tooFew(ComputeCapability, q.devices().reached[capable], func(q *query, r refusal) string {
 		return fmt.Sprintf("%s with compute capability %s, %d such", q.asked(), q.profile.GPU.ComputeCapability, r.have)
 	})
 }
 
-func byDeviceSize(q *query, n *inventory.Node) refusal {
-	t := q.devices(n)
+func byDeviceSize(q *query) refusal {
+	t := q.devices()
 	if q.need.devices == 0 || t.reached[large] >= q.need.devices {
 		return refusal{}
 	}
-	return refusal{reason: DeviceMemory, need: q.need.deviceMB, have: t.sizeMB, unit: "MiB", say: func(q *query, _ *inventory.Node, r refusal) string {
+	return refusal{reason: DeviceMemory, need: q.need.deviceMB, have: t.sizeMB, unit: "MiB", say: func(q *query, r refusal) string {
 		return fmt.Sprintf("%s with %s each, the largest there has %s", q.asked(), gib(r.need), gib(r.have))
 	}}
 }
 
-func byHealth(q *query, n *inventory.Node) refusal {
-	return q.tooFew(DevicesUnhealthy, q.devices(n).reached[healthy], func(q *query, n *inventory.Node, r refusal) string {
-		return fmt.Sprintf("%s, %d healthy%s", q.asked(), r.have, firstProblem(n))
+func byHealth(q *query) refusal {
+	return q.tooFew(DevicesUnhealthy, q.devices().reached[healthy], func(q *query, r refusal) string {
+		return fmt.Sprintf("%s, %d healthy%s", q.asked(), r.have, firstProblem(q.h.node))
 	})
 }
 
-func byFreeDevices(q *query, n *inventory.Node) refusal {
-	return q.tooFew(DevicesBusy, q.devices(n).reached[free], func(q *query, _ *inventory.Node, r refusal) string {
+func byFreeDevices(q *query) refusal {
+	return q.tooFew(DevicesBusy, q.devices().reached[free], func(q *query, r refusal) string {
 		return fmt.Sprintf("%s, %d free", q.asked(), r.have)
 	})
 }
 
-func byDeviceMemory(q *query, n *inventory.Node) refusal {
-	t := q.devices(n)
+func byDeviceMemory(q *query) refusal {
+	t := q.devices()
 	if q.need.devices == 0 || t.reached[roomy] >= q.need.devices {
 		return refusal{}
 	}
 	want := q.need.deviceMB
-	if d, ok := n.Device(t.most); ok {
-		_, want, _ = q.deviceRoom(n, &d)
+	if d := q.h.device(t.most); d != nil {
+		_, want, _ = q.deviceRoom(d)
 	}
 	return refusal{reason: DeviceMemory, need: want, have: max(0, t.mostMB), unit: "MiB", say: sayDeviceMemory}
 }
 
-func sayDeviceMemory(q *query, n *inventory.Node, r refusal) string {
-	t := q.devices(n)
+func sayDeviceMemory(q *query, r refusal) string {
+	t := q.devices()
 	text := fmt.Sprintf("%s with %s free, the most there has %s", q.asked(), gib(r.need), gib(r.have))
 	if q.need.devices > 1 {
 		text = fmt.Sprintf("%s with %s free each, %d such; the most there has %s", q.asked(), gib(r.need), t.reached[roomy], gib(r.have))
 	}
 	var used, reserved int64
-	for i := range n.Facts.Devices {
-		d := &n.Facts.Devices[i]
-		if q.need.class == "" || d.Class == q.need.class {
-			used, reserved = used+d.ForeignMB, reserved+n.DeviceUse(d.Index).SharedMB
+	for i := range q.h.devices {
+		d := &q.h.devices[i]
+		if q.need.class == "" || d.of.Class == q.need.class {
+			used, reserved = used+d.of.ForeignMB, reserved+d.sharedMB
 		}
 	}
 	if reserved > 0 {
@@ -189,7 +187,7 @@ func sayDeviceMemory(q *query, n *inventory.Node, r refusal) string {
 }
 
 // tooFew refuses a node on which fewer devices than are needed pass a question.
-func (q *query) tooFew(reason Reason, have int, say func(*query, *inventory.Node, refusal) string) refusal {
+func (q *query) tooFew(reason Reason, have int, say func(*query, refusal) string) refusal {
 	if have >= q.need.devices {
 		return refusal{}
 	}

@@ -1,66 +1,58 @@
 package placement
 
-import (
-	"fmt"
+import "fmt"
 
-	"llmgw.io/llmgw/inventory"
-)
-
-func byHostMemory(q *query, n *inventory.Node) refusal {
+func byHostMemory(q *query) refusal {
 	want := q.need.memoryMB
-	free, known := n.FreeMemoryMB()
+	free, known := q.h.memory.free, q.h.memory.known
 	if want == 0 || !known || want <= free {
 		return refusal{}
 	}
-	kept, _ := n.SystemReserve()
 	r := refusal{reason: HostMemory, need: want, have: max(0, free), unit: "MiB", say: sayHostMemory}
-	if want <= free+kept {
+	if want <= free+q.h.keptMB {
 		r.reason = Reserve
 	}
 	return r
 }
 
-func sayHostMemory(_ *query, n *inventory.Node, r refusal) string {
+func sayHostMemory(q *query, r refusal) string {
 	text := fmt.Sprintf("needs %s of memory, %s free", gib(r.need), gib(r.have))
 	if r.reason == Reserve {
-		kept, _ := n.SystemReserve()
-		text += fmt.Sprintf(" beside the %s kept for its system", gib(kept))
+		text += fmt.Sprintf(" beside the %s kept for its system", gib(q.h.keptMB))
 	}
 	return text
 }
 
-func byCores(q *query, n *inventory.Node) refusal {
-	want := q.need.cores
-	free, known := n.FreeCores()
+func byCores(q *query) refusal {
+	want := int64(q.need.cores)
+	free, known := q.h.cores.free, q.h.cores.known
 	if want == 0 || !known || want <= free {
 		return refusal{}
 	}
-	_, kept := n.SystemReserve()
-	r := refusal{reason: Cores, need: int64(want), have: int64(max(0, free)), unit: "cores", say: sayCores}
-	if want <= free+kept {
+	r := refusal{reason: Cores, need: want, have: max(0, free), unit: "cores", say: sayCores}
+	if want <= free+int64(q.h.keptCores) {
 		r.reason = Reserve
 	}
 	return r
 }
 
-func sayCores(_ *query, n *inventory.Node, r refusal) string {
+func sayCores(q *query, r refusal) string {
 	text := fmt.Sprintf("needs %d cores, %d free", r.need, r.have)
 	if r.reason == Reserve {
-		_, kept := n.SystemReserve()
-		text += fmt.Sprintf(" beside the %d kept for its system", kept)
+		text += fmt.Sprintf(" beside the %d kept for its system", q.h.keptCores)
 	}
 	return text
 }
 
-func byDisk(q *query, n *inventory.Node) refusal {
-	want := q.diskMB(n)
-	free, known := n.FreeDiskMB()
+func byDisk(q *query) refusal {
+	want := q.diskMB()
+	free, known := q.h.disk.free, q.h.disk.known
 	if want == 0 || !known || want <= free {
 		return refusal{}
 	}
-	return refusal{reason: Disk, need: want, have: max(0, free), unit: "MiB", say: func(q *query, n *inventory.Node, r refusal) string {
+	return refusal{reason: Disk, need: want, have: max(0, free), unit: "MiB", say: func(q *query, r refusal) string {
 		text := fmt.Sprintf("needs %s of disk, %s free", gib(r.need), gib(r.have))
-		if missing := mib(q.weights.missing(n)); missing > 0 {
+		if missing := mib(q.lacks()); missing > 0 {
 			text += fmt.Sprintf("; %s of weights are not there yet", gib(missing))
 		}
 		return text
@@ -69,8 +61,8 @@ func byDisk(q *query, n *inventory.Node) refusal {
 
 // diskMB is the disk to promise on a node: for the weights that it lacks and
 // for what the profile writes beside them.
-func (q *query) diskMB(n *inventory.Node) int64 {
-	return q.need.diskMB + mib(q.weights.missing(n))
+func (q *query) diskMB() int64 {
+	return q.need.diskMB + mib(q.lacks())
 }
 
 // mib rounds bytes up to MiB.

@@ -26,11 +26,13 @@ func (p Placer) Headroom(world *inventory.Snapshot, req Request, limit int) Head
 			out.Blocked = trace
 			return out
 		}
-		// No replica has a name like this one, so none is mistaken for it.
-		replica := "headroom/" + strconv.Itoa(len(out.Spots))
+		replica := headroomReplica(len(out.Spots))
 		world = world.With(d.Candidate.Allocations(string(req.Model.Name), replica)...)
 		out.Spots = append(out.Spots, d.Candidate)
 	}
 	out.Limited = true
 	return out
 }
+
+// headroomReplica is a name that no replica has, so none is mistaken for it.
+func headroomReplica(ordinal int) string { return "headroom/" + strconv.Itoa(ordinal) }

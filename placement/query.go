@@ -10,20 +10,29 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// query is one profile's question to every node, with all that does not depend
-// on the node worked out beforehand. It lives as long as one look at the fleet.
+// query is one profile's question to every host, with all that does not depend
+// on the host worked out beforehand. It looks at one host at a time.
 type query struct {
 	placer  Placer
 	model   *catalog.Model
 	profile *catalog.Profile
 	avoid   map[inventory.NodeID]string
+	apart   []catalog.Name
 	labels  []string // keys of the profile's labels, in order
 	need    need
-	stands  standing
 	weights weights
-	// tally is of node; it is kept because several filters and the score ask.
-	tally tally
-	node  *inventory.Node
+
+	land   *landscape
+	stands *standing
+	// h is the host it looks at, at its place in the landscape. missing is
+	// -1 until the weights that it lacks are counted, and tally is valid when
+	// counted says so: several filters and the score ask for both.
+	h       *host
+	at      int
+	missing int64
+	counted bool
+	tally   tally
+	buf     []int64
 }
 
 // need is what one shard asks of a node.
@@ -40,18 +49,28 @@ type need struct {
 	capability int
 }
 
-func newQuery(p Placer, world *inventory.Snapshot, req Request, profile *catalog.Profile) *query {
+func newQuery(p Placer, req Request, profile *catalog.Profile) *query {
 	return &query{
-		placer: p, model: req.Model, profile: profile, avoid: req.Avoid,
+		placer: p, model: req.Model, profile: profile, avoid: req.Avoid, apart: req.Apart,
 		labels: slices.Sorted(maps.Keys(profile.Labels)),
 		need:   needOf(profile),
-		stands: standingOf(world, req.Model.Name, profile.Spread),
 		weights: weights{
 			files: req.Model.Files,
 			// A file's source is the node's own disk: nothing is brought there.
 			local: strings.HasPrefix(req.Model.Source, "file:"),
 		},
 	}
+}
+
+// in puts the question to a landscape, where a model's replicas stand already.
+func (q *query) in(land *landscape, stands *standing) *query {
+	q.land, q.stands = land, stands
+	return q
+}
+
+// see turns to a host by its place.
+func (q *query) see(at int) {
+	q.h, q.at, q.missing, q.counted = &q.land.hosts[at], at, -1, false
 }
 
 func needOf(p *catalog.Profile) need {
@@ -87,19 +106,28 @@ func capability(v string) (n int, known bool) {
 	return a*1000 + b, true
 }
 
-// devices counts the node's devices for this query.
-func (q *query) devices(n *inventory.Node) *tally {
-	if q.node != n {
-		q.node, q.tally = n, q.count(n)
+// devices counts the host's devices for this query.
+func (q *query) devices() *tally {
+	if !q.counted {
+		q.count()
+		q.counted = true
 	}
 	return &q.tally
 }
 
-// spot is the room on a node that every filter let pass.
-func (q *query) spot(n *inventory.Node) Spot {
+// lacks is how many bytes of weights the host would have to be brought.
+func (q *query) lacks() int64 {
+	if q.missing < 0 {
+		q.missing = q.weights.missing(q.h.node)
+	}
+	return q.missing
+}
+
+// spot is the room on a host that every filter let pass.
+func (q *query) spot() Spot {
 	return Spot{
-		Node: n.ID, NodeVersion: n.Version,
-		Devices:  q.take(n),
-		MemoryMB: q.need.memoryMB, Cores: q.need.cores, DiskMB: q.diskMB(n),
+		Node: q.h.node.ID, NodeVersion: q.h.node.Version,
+		Devices:  q.take(),
+		MemoryMB: q.need.memoryMB, Cores: q.need.cores, DiskMB: q.diskMB(),
 	}
 }

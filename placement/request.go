@@ -16,17 +16,23 @@ type Request struct {
 	// Avoid are nodes that must not be used, with the reason to show
 	// ("a start failed here"). Nil: none.
 	Avoid map[inventory.NodeID]string
+	// Apart are models that must not run on the same node. Nil: none.
+	Apart []catalog.Name
 }
 
-// profiles are the profiles to try, in order: those that others serve are none
-// of ours.
+// profiles are the profiles to try, in order.
 func (r Request) profiles() []*catalog.Profile {
 	var out []*catalog.Profile
 	for i := range r.Model.Profiles {
-		p := &r.Model.Profiles[i]
-		if p.Managed() && (r.Profiles == nil || slices.Contains(r.Profiles, p.Name)) {
+		if p := &r.Model.Profiles[i]; r.wants(p) {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// wants reports whether a profile is to be tried: those that others serve are
+// none of ours.
+func (r Request) wants(p *catalog.Profile) bool {
+	return p.Managed() && (r.Profiles == nil || slices.Contains(r.Profiles, p.Name))
 }

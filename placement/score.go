@@ -6,156 +6,283 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// Scores are in points, and every point is a loss: the best node loses least.
-// One point is the harm of opening an untouched node for a part of it, by which
-// a larger replica can no longer have the node whole. What follows is every
-// other loss in that unit. Ties go to the lowest node id.
+// Scores are in device-seconds: how long how many devices are expected to do
+// nothing because of the placement. Every part is a loss, so the best node
+// loses least; ties go to the lowest node id.
+//
+// What is spoiled of the fleet's shape stays spoiled until replicas leave,
+// patience seconds on the average. The proportions of fragment, balance and
+// leftover come from replaying the trace of "Beware of Fragmentation" (USENIX
+// ATC 2023), whose measure the first of them is; bench/placement repeats that.
 const (
-	// openNode is lost where a node with all its devices free gets a replica
-	// that leaves some of them.
-	openNode = 1.0
-	// leftover is lost where all devices, or all memory for a replica without
-	// devices, stay free; less in proportion. It fills what is begun.
-	leftover = 1.0
-	// besideDevices is lost where a replica without devices takes room on a
-	// host of devices, which are worth nothing without a host.
-	besideDevices = 1.0
-	// imbalance is lost where all devices stay free and no memory does, or the
-	// other way round.
-	imbalance = 0.5
-	// absentWeights is lost where all weights must be brought first.
-	absentWeights = 1.0
-	// sameFate is lost where all replicas of the model stand on the node and
-	// in its rack: one failure would take them all.
+	// patience turns devices that are lost to the fleet into device-seconds.
+	patience = 600.0
+	// imbalance is lost, in devices, where all devices stay free and no cores
+	// do, or the other way round: what is left of a host that has run out of
+	// one is worth nothing.
+	imbalance = 0.066
+	// idleDevice is lost for each device that stays free, idleCores and
+	// idleMemory for all of a host's. They are small and only part near equals:
+	// what is begun is filled first.
+	idleDevice = 0.0034
+	idleCores  = 0.028
+	idleMemory = 0.001
+	// rarity is the power of its size with which a part of the mix counts:
+	// large requests are rare, and to keep room for each costs all others.
+	rarity = -0.6
+	// deadDomain and crowding shape what opening a vacant host costs groups of
+	// several nodes, in hosts: less where no group has room anyway, and more
+	// the more vacant hosts a domain has, so that the small ones go first.
+	deadDomain = 0.5
+	crowding   = 0.01
+	// mostCrowded is the number of hosts beyond which a domain is just large.
+	mostCrowded = 64
+	// farApart is lost, in devices, for each further rack that a group touches:
+	// its shards speak through more switches.
+	farApart = 0.01
+	// loadRate is how fast weights are brought where nobody has measured it, in
+	// bytes a second. A replica's devices wait that long.
+	loadRate = 1 << 30
+	// loadStart is what bringing weights takes beside that, in seconds: to ask
+	// for them, to make room, and to check what came.
+	loadStart = 30.0
+	// sameFate is lost, in devices, where all replicas of the model stand on
+	// the node and in its rack: one failure would take them all.
 	sameFate = 2.0
-	// uneven is lost for every replica in the domain where the profile asks for
-	// an even spread. It outweighs all the rest.
-	uneven = 10.0
+	// uneven is lost, in devices, for every replica in the domain where the
+	// profile asks for an even spread. It outweighs all the rest.
+	uneven = 1e6
 )
 
-// parts are a node's losses, each zero or less.
-type parts struct {
-	pack, balance, locality, spread float64
+// losses are what a placement costs, in device-seconds, each zero or more but
+// the first: a placement may also mend what is broken.
+type losses struct {
+	fragment, balance, leftover, load float64
 }
 
-func (q *query) parts(n *inventory.Node) parts {
-	// Taken from zero, so that no loss is 0 and not -0.
-	return parts{pack: 0 - q.packLoss(n), balance: 0 - q.balanceLoss(n), locality: 0 - q.localityLoss(n), spread: 0 - q.spreadLoss(n)}
-}
+func (l losses) sum() float64 { return l.fragment + l.balance + l.leftover + l.load }
 
-// score is a node's points; higher is better.
-func (q *query) score(n *inventory.Node) float64 {
-	p := q.parts(n)
-	total := p.pack + p.balance + p.locality + p.spread
-	for _, s := range q.placer.Scorers {
-		total += s.Score(n, q.model, q.profile)
-	}
-	return total
-}
-
-// explain is the score with its parts by name.
-func (q *query) explain(n *inventory.Node) Score {
-	p := q.parts(n)
-	out := Score{Node: n.ID, Total: q.score(n), Parts: map[string]float64{
-		"pack": p.pack, "balance": p.balance, "locality": p.locality, "spread": p.spread,
-	}}
-	for _, s := range q.placer.Scorers {
-		out.Parts[customPrefix+s.Name] += s.Score(n, q.model, q.profile)
+// losses are those that rest on the host it looks at alone.
+func (q *query) losses() losses {
+	h := q.h
+	cores := h.freeCores(int64(q.need.cores))
+	out := losses{load: q.loadLoss(), leftover: patience * q.leftover()}
+	out.fragment = patience * q.fragment(cores)
+	if q.need.devices > 0 {
+		devices := float64(h.untouched-q.need.devices) / float64(max(1, len(h.devices)))
+		if q.need.shared {
+			devices = q.sharedLeft()
+		}
+		out.balance = patience * imbalance * math.Abs(h.cores.share(int64(q.need.cores))-devices)
 	}
 	return out
 }
 
-func (q *query) packLoss(n *inventory.Node) float64 {
-	switch t := q.devices(n); {
-	case q.need.shared:
-		return q.sharedLoss(n, t)
-	case q.need.devices > 0:
-		return wholeLoss(t, q.need.devices)
+// base is the score as far as it rests on the host alone.
+func (q *query) base() float64 {
+	total := -q.losses().sum()
+	for _, s := range q.placer.Scorers {
+		total += s.Score(q.h.node, q.model, q.profile)
 	}
-	return q.hostLoss(n)
+	return total
 }
 
-func wholeLoss(t *tally, count int) float64 {
-	stays := t.untouched - count
-	loss := leftover * float64(stays) / float64(t.reached[ofClass])
-	if t.untouched == t.reached[ofClass] && stays > 0 {
-		loss += openNode
+// beyond is the score of a base with what lies beyond the host: groups of
+// several nodes that could have it, and the model's other replicas.
+func (q *query) beyond(base float64) float64 { return base - q.openingLoss() - q.spreadLoss() }
+
+// score is the host's points; higher is better.
+func (q *query) score() float64 { return q.beyond(q.base()) }
+
+// explain is the score with its parts by name.
+func (q *query) explain() Score {
+	l := q.losses()
+	// Taken from zero, so that no loss is 0 and not -0.
+	out := Score{Node: q.h.node.ID, Total: q.score(), Parts: map[string]float64{
+		"fragment": 0 - l.fragment, "balance": 0 - l.balance, "leftover": 0 - l.leftover, "load": 0 - l.load,
+		"spread": 0 - q.spreadLoss(),
+	}}
+	if loss := q.openingLoss(); loss != 0 {
+		out.Parts["group"] = 0 - loss
 	}
-	return loss
+	for _, s := range q.placer.Scorers {
+		out.Parts[customPrefix+s.Name] += s.Score(q.h.node, q.model, q.profile)
+	}
+	return out
 }
 
-// sharedLoss is less on a device that is shared already, and least where the
-// share fits closely.
-func (q *query) sharedLoss(n *inventory.Node, t *tally) float64 {
-	d := q.fullest(n)
-	if d == nil {
-		return 0
+// fragment is how many more of the host's free devices the mix's next request
+// could not use.
+func (q *query) fragment(cores int64) float64 {
+	h, sum := q.h, 0.0
+	if q.need.shared {
+		_, lost := q.bestShare(cores)
+		return lost
 	}
-	left, known := n.ShareableMB(*d)
-	if !known {
-		return openNode + leftover
+	for b := range h.banks {
+		bank := &h.banks[b]
+		sum += bank.table.lost(cores, bank.free[q.taken(b):], bank.unit) - bank.lost
 	}
-	loss := leftover * float64(left-q.need.deviceMB) / float64(max(1, d.MemoryMB))
-	if n.DeviceUse(d.Index).Free() {
-		// One whole device less of the node's.
-		loss += openNode / float64(t.reached[ofClass])
-	}
-	return loss
+	return sum
 }
 
-func (q *query) hostLoss(n *inventory.Node) float64 {
-	loss := 0.0
-	if len(n.Facts.Devices) > 0 {
-		loss += besideDevices
+// taken is how many devices of a bank the query would take.
+func (q *query) taken(b int) int {
+	h := q.h
+	if q.need.devices == 0 || len(h.banks) == 1 {
+		return min(q.need.devices, len(h.banks[b].free))
 	}
-	if free, known := n.FreeMemoryMB(); q.need.memoryMB > 0 {
-		if !known {
-			return loss + leftover // nobody knows how well it fits
+	left, out := q.need.devices, 0
+	for i := range h.devices {
+		if d := &h.devices[i]; left > 0 && q.reach(d) == roomy {
+			left--
+			if int(d.bank) == b {
+				out++
+			}
 		}
-		return loss + leftover*share(free-q.need.memoryMB, n.Facts.MemoryMB)
 	}
-	// What reserves nothing cannot be packed: it goes where the least is.
-	shards := float64(len(n.Allocations))
-	return loss + leftover*shards/(shards+1)
+	return min(out, len(h.banks[b].free))
 }
 
-// balanceLoss compares what stays free of devices with what stays free of the
-// host's memory: a node that has run out of one strands the other.
-func (q *query) balanceLoss(n *inventory.Node) float64 {
-	free, known := n.FreeMemoryMB()
-	t := q.devices(n)
-	if !known || q.need.devices == 0 || q.need.shared || q.need.memoryMB == 0 {
+// bestShare is the device that a share harms least, by its place, and how many
+// devices more are lost to the mix then. Near equals go to the fullest device.
+func (q *query) bestShare(cores int64) (at int, lost float64) {
+	h := q.h
+	at, rest := -1, 0.0
+	for b := range h.banks {
+		bank := &h.banks[b]
+		rest += bank.table.lost(cores, bank.free, bank.unit) - bank.lost
+	}
+	for i := range h.devices {
+		d := &h.devices[i]
+		if q.reach(d) != roomy {
+			continue
+		}
+		if d.bank < 0 || d.of.MemoryMB == 0 {
+			if at < 0 {
+				at, lost = i, rest
+			}
+			continue
+		}
+		if q.sameShare(i) {
+			continue
+		}
+		bank := &h.banks[d.bank]
+		q.buf = reduced(q.buf[:0], bank.free, d.shareableMB, q.need.deviceMB)
+		v := rest + bank.table.lost(cores, q.buf, bank.unit) - bank.table.lost(cores, bank.free, bank.unit)
+		switch {
+		case at < 0, v < lost-1e-9, v < lost+1e-9 && d.shareableMB < h.devices[at].shareableMB:
+			at, lost = i, v
+		}
+	}
+	return at, lost
+}
+
+// sameShare reports whether an earlier device is as full as this one.
+func (q *query) sameShare(i int) bool {
+	d := &q.h.devices[i]
+	for k := range i {
+		if o := &q.h.devices[k]; o.bank == d.bank && o.shareableMB == d.shareableMB && q.reach(o) == roomy {
+			return true
+		}
+	}
+	return false
+}
+
+// reduced is free with one of the devices that has so much left reduced, in
+// descending order.
+func reduced(buf, free []int64, has, take int64) []int64 {
+	buf = append(buf, free...)
+	k := 0
+	for k < len(buf)-1 && buf[k] > has {
+		k++
+	}
+	left := max(0, min(has, buf[k])-take)
+	for k+1 < len(buf) && buf[k+1] > left {
+		buf[k] = buf[k+1]
+		k++
+	}
+	buf[k] = left
+	return buf
+}
+
+// sharedLeft is the free part of the devices once a share is taken.
+func (q *query) sharedLeft() float64 {
+	left, all := 0.0, 0
+	for b := range q.h.banks {
+		left += q.h.banks[b].left()
+		all += q.h.banks[b].all
+	}
+	for i := range q.h.devices {
+		if d := &q.h.devices[i]; d.of.MemoryMB > 0 {
+			return max(0, left-float64(q.need.deviceMB)/float64(d.nominalMB)) / float64(max(1, all))
+		}
+	}
+	return left / float64(max(1, all))
+}
+
+// leftover is what stays free, in devices: little, and only to part near equals.
+func (q *query) leftover() float64 {
+	h, sum := q.h, 0.0
+	for b := range h.banks {
+		sum += h.banks[b].left()
+	}
+	switch {
+	case q.need.shared:
+		sum = q.sharedLeft() * float64(len(h.devices))
+	default:
+		sum -= float64(q.need.devices)
+	}
+	sum *= idleDevice
+	sum += idleCores * h.cores.share(int64(q.need.cores))
+	if q.need.devices == 0 && q.need.memoryMB == 0 && q.need.cores == 0 {
+		// What reserves nothing cannot be packed: it goes where the least is.
+		shards := float64(len(h.node.Allocations))
+		return sum + idleMemory*shards/(shards+1)
+	}
+	return sum + idleMemory*h.memory.share(q.need.memoryMB)
+}
+
+// loadLoss is how long the devices wait for weights that are not there yet.
+func (q *query) loadLoss() float64 {
+	if q.weights.local || len(q.weights.files) == 0 {
 		return 0
 	}
-	devices := float64(t.untouched-q.need.devices) / float64(t.reached[ofClass])
-	return imbalance * math.Abs(devices-share(free-q.need.memoryMB, n.Facts.MemoryMB))
-}
-
-func (q *query) localityLoss(n *inventory.Node) float64 {
-	total := q.weights.total()
-	if total == 0 || q.weights.local {
+	lacks := q.lacks()
+	if lacks == 0 {
 		return 0
 	}
-	return absentWeights * float64(q.weights.missing(n)) / float64(total)
+	return float64(max(1, q.need.devices)) * (loadStart + float64(lacks)/loadRate)
 }
 
-func (q *query) spreadLoss(n *inventory.Node) float64 {
-	s := &q.stands
+// openingLoss is what groups lose when a vacant host is opened.
+func (q *query) openingLoss() float64 {
+	if !q.opens() || !q.h.vacant {
+		return 0
+	}
+	return patience * q.land.opening(q.h)
+}
+
+// opens reports whether the profile takes devices on single nodes.
+func (q *query) opens() bool { return q.need.devices > 0 && q.profile.ShardCount() == 1 }
+
+// spreadLoss is what the model's replicas nearby cost: the more of them one
+// failure would take, the more.
+func (q *query) spreadLoss() float64 {
+	s := q.stands
 	if s.total == 0 {
 		return 0
 	}
-	here := s.nodes[string(n.ID)]
-	near := here // a node that does not say its rack is one of its own
-	if rack := n.Domain(inventory.LevelRack); rack != "" {
-		near = s.racks[rack]
+	here := s.nodes[q.at]
+	near, known := s.at(q.land, q.at, inventory.LevelRack)
+	if !known {
+		near = here // a node that does not say its rack is one of its own
 	}
-	loss := sameFate * float64(here+near) / float64(2*s.total)
-	if s.level != "" && s.most == 0 {
-		loss += uneven * float64(s.domains[n.Domain(s.level)])
+	loss := sameFate * float64(here+near) / float64(2*s.scale())
+	if sp := q.profile.Spread; sp != nil && sp.MaxPerDomain == 0 {
+		if count, known := s.at(q.land, q.at, sp.Level); known {
+			loss += uneven * float64(count)
+		}
 	}
-	return loss
-}
-
-func share(part, whole int64) float64 {
-	return math.Max(0, float64(part)) / float64(max(1, whole))
+	return patience * loss * float64(max(1, q.need.devices))
 }

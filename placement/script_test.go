@@ -21,7 +21,7 @@ import (
 //	model name=… key=value…   a model of one profile; see scriptProfile
 //	model                     the input is a definition as JSON
 //	profile name=… …          one more profile of the model
-//	choose [profiles=(a,b)] [avoid=(node,…)] [take=replica]
+//	choose [profiles=(a,b)] [avoid=(node,…)] [apart=(model,…)] [take=replica]
 //	headroom [limit=n]
 //	verify                    does the last choice still hold
 //
@@ -92,7 +92,7 @@ func (s *script) setModel(t *testing.T, d *datadriven.TestData) string {
 }
 
 // scriptProfile reads engine, build, gpu, class, vram, shared, cc, mem, cpu,
-// disk, shards, pool, label, spread=level[:max] as a profile.
+// disk, shards, fabric, nvlink, pool, label, spread=level[:max] as a profile.
 func scriptProfile(t *testing.T, d *datadriven.TestData) catalog.Profile {
 	p := catalog.Profile{Engine: catalog.EngineVLLM}
 	gpu := catalog.GPU{}
@@ -123,6 +123,10 @@ func scriptProfile(t *testing.T, d *datadriven.TestData) catalog.Profile {
 			p.DiskGB = atoi(t, v)
 		case "shards":
 			p.Shards = atoi(t, v)
+		case "fabric":
+			p.Fabric = v
+		case "nvlink":
+			p.NVLinkDomain = true
 		case "pool":
 			p.Pool = v
 		case "label":
@@ -147,6 +151,9 @@ func scriptProfile(t *testing.T, d *datadriven.TestData) catalog.Profile {
 
 func (s *script) request(d *datadriven.TestData) placement.Request {
 	req := placement.Request{Model: &s.model, Profiles: values(d, "profiles")}
+	for _, name := range values(d, "apart") {
+		req.Apart = append(req.Apart, catalog.Name(name))
+	}
 	for _, id := range values(d, "avoid") {
 		if req.Avoid == nil {
 			req.Avoid = map[inventory.NodeID]string{}
@@ -249,8 +256,8 @@ func traceText(t *testing.T, trace placement.Trace) string {
 			fmt.Fprintf(&b, "  and %d more\n", p.Omitted)
 		}
 		for _, s := range p.Best {
-			fmt.Fprintf(&b, "  best %s %.2f: pack %.2f, balance %.2f, locality %.2f, spread %.2f\n", s.Node, s.Total,
-				s.Parts["pack"], s.Parts["balance"], s.Parts["locality"], s.Parts["spread"])
+			fmt.Fprintf(&b, "  best %s %.1f: fragment %.1f, balance %.1f, leftover %.1f, load %.1f, spread %.1f\n", s.Node, s.Total,
+				s.Parts["fragment"], s.Parts["balance"], s.Parts["leftover"], s.Parts["load"], s.Parts["spread"])
 		}
 	}
 	return b.String()

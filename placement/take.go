@@ -2,21 +2,21 @@ package placement
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"llmgw.io/llmgw/inventory"
 )
 
-// take chooses devices on a node that every filter let pass.
-func (q *query) take(n *inventory.Node) []inventory.DeviceShare {
+// take chooses devices on a host that every filter let pass.
+func (q *query) take() []inventory.DeviceShare {
 	if q.need.devices == 0 {
 		return nil
 	}
 	if q.need.shared {
-		return []inventory.DeviceShare{{Index: q.fullest(n).Index, MemoryMB: q.need.deviceMB}}
+		at, _ := q.bestShare(q.h.freeCores(int64(q.need.cores)))
+		return []inventory.DeviceShare{{Index: q.h.devices[at].of.Index, MemoryMB: q.need.deviceMB}}
 	}
-	open := q.open(n)
+	open := q.open()
 	out := make([]inventory.DeviceShare, 0, q.need.devices)
 	for _, i := range together(open, q.need.devices) {
 		out = append(out, inventory.DeviceShare{Index: open[i].Index})
@@ -25,37 +25,15 @@ func (q *query) take(n *inventory.Node) []inventory.DeviceShare {
 }
 
 // open lists the devices that pass every question, in order of index.
-func (q *query) open(n *inventory.Node) []*inventory.Device {
+func (q *query) open() []*inventory.Device {
 	var out []*inventory.Device
-	for i := range n.Facts.Devices {
-		if d := &n.Facts.Devices[i]; q.reach(n, d) == roomy {
-			out = append(out, d)
+	for i := range q.h.devices {
+		if d := &q.h.devices[i]; q.reach(d) == roomy {
+			out = append(out, d.of)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *inventory.Device) int { return cmp.Compare(a.Index, b.Index) })
 	return out
-}
-
-// fullest is the device with the least memory left that the share still fits
-// on: shares go together, so that other devices stay whole. A device of unknown
-// size comes last, and the lowest index breaks ties. Nil when there is none.
-func (q *query) fullest(n *inventory.Node) *inventory.Device {
-	var best *inventory.Device
-	var least int64
-	for i := range n.Facts.Devices {
-		d := &n.Facts.Devices[i]
-		if q.reach(n, d) != roomy {
-			continue
-		}
-		left, known := n.ShareableMB(*d)
-		if !known {
-			left = math.MaxInt64
-		}
-		if best == nil || left < least || left == least && d.Index < best.Index {
-			best, least = d, left
-		}
-	}
-	return best
 }
 
 // mostSets bounds how many sets of devices are compared. Any choice among 16

@@ -97,13 +97,13 @@ func (t ProfileTrace) Ordered() []Reason {
 }
 
 // reject counts a node that was not used, and keeps a line while there is room.
-func (t *ProfileTrace) reject(q *query, n *inventory.Node, r refusal) {
+func (t *ProfileTrace) reject(q *query, r refusal) {
 	t.Counts[r.reason]++
 	if len(t.Lines) == MaxLines {
 		t.Omitted++
 		return
 	}
 	t.Lines = append(t.Lines, Rejection{
-		Node: n.ID, Reason: r.reason, Text: r.sentence(q, n), Need: r.need, Have: r.have, Unit: r.unit,
+		Node: q.h.node.ID, Reason: r.reason, Text: r.sentence(q), Need: r.need, Have: r.have, Unit: r.unit,
 	})
 }

@@ -18,39 +18,65 @@ func (p Placer) Verify(world *inventory.Snapshot, req Request, c Candidate) (Rea
 	if i < 0 {
 		return Excluded, fmt.Sprintf("the model has no profile %s to place any more", c.Profile)
 	}
-	q := newQuery(p, world, req, profiles[i])
+	land := newLandscape(p, world.Nodes())
+	q := newQuery(p, req, profiles[i]).in(land, newStanding(land, req.Model))
 	if len(c.Spots) != q.profile.ShardCount() {
 		return GroupShape, fmt.Sprintf("profile %s has %d shards now, the candidate has %d", c.Profile, q.profile.ShardCount(), len(c.Spots))
 	}
 	for _, s := range c.Spots {
-		n := world.Node(s.Node)
-		if n == nil {
+		at, known := land.place(s.Node)
+		if !known {
 			return NotReady, fmt.Sprintf("node %s is not known any more", s.Node)
 		}
-		if r := q.refuse(n); r.reason != "" {
-			return r.reason, r.sentence(q, n)
+		q.see(at)
+		if r := q.refuse(); r.reason != "" {
+			return r.reason, r.sentence(q)
 		}
-		if reason, text := q.verifyDevices(n, s.Devices); reason != "" {
+		if reason, text := q.verifyDevices(s.Devices); reason != "" {
 			return reason, text
+		}
+	}
+	return q.verifyGroup(c.Spots)
+}
+
+func (q *query) verifyDevices(shares []inventory.DeviceShare) (Reason, string) {
+	if len(shares) != q.need.devices {
+		return GroupShape, fmt.Sprintf("the profile asks for %d devices now, the candidate has %d", q.need.devices, len(shares))
+	}
+	for _, s := range shares {
+		d := q.h.device(s.Index)
+		switch {
+		case d == nil:
+			return NoDevices, fmt.Sprintf("device %d is gone", s.Index)
+		case (s.MemoryMB > 0) != q.need.shared:
+			return GroupShape, fmt.Sprintf("the profile shares devices otherwise now than the candidate does device %s", d.of.Label)
+		case q.reach(d) < roomy:
+			return DevicesBusy, fmt.Sprintf("device %s is not open any more", d.of.Label)
 		}
 	}
 	return "", ""
 }
 
-func (q *query) verifyDevices(n *inventory.Node, shares []inventory.DeviceShare) (Reason, string) {
-	if len(shares) != q.need.devices {
-		return GroupShape, fmt.Sprintf("the profile asks for %d devices now, the candidate has %d", q.need.devices, len(shares))
+// verifyGroup asks whether the nodes of a group still share what they must.
+func (q *query) verifyGroup(spots []Spot) (Reason, string) {
+	if len(spots) == 1 || !q.bound() {
+		return "", ""
 	}
-	for _, s := range shares {
-		d, ok := n.Device(s.Index)
-		switch {
-		case !ok:
-			return NoDevices, fmt.Sprintf("device %d is gone", s.Index)
-		case (s.MemoryMB > 0) != q.need.shared:
-			return GroupShape, fmt.Sprintf("the profile shares devices otherwise now than the candidate does device %s", d.Label)
-		case q.reach(n, &d) < roomy:
-			return DevicesBusy, fmt.Sprintf("device %s is not open any more", d.Label)
+	first, _ := q.land.place(spots[0].Node)
+	for _, d := range q.land.hosts[first].domains {
+		if q.within(q.land.domains[d].key) && q.allIn(d, spots) {
+			return "", ""
 		}
 	}
-	return "", ""
+	return GroupShape, "its nodes do not share " + q.shared() + " any more"
+}
+
+func (q *query) allIn(d int32, spots []Spot) bool {
+	for _, s := range spots {
+		at, _ := q.land.place(s.Node)
+		if !slices.Contains(q.land.hosts[at].domains, d) {
+			return false
+		}
+	}
+	return true
 }

@@ -14,15 +14,6 @@ type weights struct {
 	local bool
 }
 
-// total is the known size of all files in bytes.
-func (w weights) total() int64 {
-	var sum int64
-	for _, f := range w.files {
-		sum += f.Bytes
-	}
-	return sum
-}
-
 // missing is how many bytes a node would have to be brought. A node that was
 // not asked to look has nothing, as far as is known.
 func (w weights) missing(n *inventory.Node) int64 {

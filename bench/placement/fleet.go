@@ -1,7 +1,7 @@
 package main
 
 import (
-	"math/rand/v2"
+	"fmt"
 
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
@@ -9,37 +9,44 @@ import (
 
 // fleet is the scheduler under test with the world it decides on.
 type fleet struct {
-	placer placement.Placer
-	world  *inventory.Snapshot
+	index *placement.Index
+	// where are the nodes of every replica.
+	where map[string][]inventory.NodeID
 }
 
 func newFleet(placer placement.Placer, nodes []*inventory.Node) *fleet {
-	return &fleet{placer: placer, world: inventory.NewSnapshot(1, nodes)}
+	f := &fleet{index: placement.NewIndex(placer), where: map[string][]inventory.NodeID{}}
+	f.index.Advance(inventory.NewSnapshot(1, nodes))
+	return f
 }
 
-var noChance *rand.Rand
-
 func (f *fleet) choose(req placement.Request) (placement.Candidate, bool) {
-	d, _ := f.placer.Choose(f.world, req, noChance)
+	d, _ := f.index.Choose(req)
 	return d.Candidate, d.Placed
 }
 
-func (f *fleet) with(as []inventory.Allocation) { f.world = f.world.With(as...) }
-
-func (f *fleet) without(replica string) { f.world = f.world.Without(replica) }
-
-// put replaces one node.
-func (f *fleet) put(n *inventory.Node) {
-	nodes := append([]*inventory.Node{}, f.world.Nodes()...)
-	for i, o := range nodes {
-		if o.ID == n.ID {
-			nodes[i] = n
-		}
+func (f *fleet) with(as []inventory.Allocation) {
+	for _, a := range as {
+		f.where[a.Replica] = append(f.where[a.Replica], a.Node)
 	}
-	f.world = inventory.NewSnapshot(1, nodes)
+	f.index.With(as...)
 }
 
-func (f *fleet) node(id inventory.NodeID) *inventory.Node { return f.world.Node(id) }
+func (f *fleet) without(replica string) {
+	f.index.Without(replica, f.where[replica]...)
+	delete(f.where, replica)
+}
+
+// change replaces one node by an edited copy.
+func (f *fleet) change(id inventory.NodeID, edit func(*inventory.Node)) error {
+	n := *f.index.Node(id)
+	edit(&n)
+	n.Version++
+	if !f.index.Update(&n) {
+		return fmt.Errorf("node %s is not known", id)
+	}
+	return nil
+}
 
 // host fills in a node's cores and memory such that all of it can be given out:
 // the reserve for the system comes on top.

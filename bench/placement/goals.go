@@ -16,6 +16,7 @@ type sheet struct {
 func (s *sheet) most(of, figure string, is, goal float64) {
 	s.say(of, figure, is, goal, "<=", is <= goal)
 }
+
 func (s *sheet) least(of, figure string, is, goal float64) {
 	s.say(of, figure, is, goal, ">=", is >= goal)
 }
@@ -129,8 +130,13 @@ func (s *sheet) large(path string) error {
 	}
 	of := fmt.Sprintf("llm, %.0f nodes", us.of["nodes"])
 	for _, c := range []struct{ column, figure string }{
-		{"/bound", "after churn, of the bound"}, {"/bound2", "at 100 %, of the bound"}, {"/bound3", "at 130 %, of the bound"},
-		{"gangs", "groups placed, %"}, {"to100", "groups placed until 100 %, %"}, {"local", "shards where the weights are, %"}, {"back", "lost replicas placed again"},
+		{"/bound", "after churn, of the bound"},
+		{"/bound2", "at 100 %, of the bound"},
+		{"/bound3", "at 130 %, of the bound"},
+		{"gangs", "groups placed, %"},
+		{"to100", "groups placed until 100 %, %"},
+		{"local", "shards where the weights are, %"},
+		{"back", "lost replicas placed again"},
 	} {
 		s.least(of, c.figure, us.of[c.column], index.of[c.column])
 	}

@@ -75,9 +75,11 @@ func newLLM(m message, c *clock) (*llm, error) {
 	c.Nodes = len(nodes)
 	l := &llm{clock: c, models: map[string]*catalog.Model{}}
 	sizes := map[string]int64{}
+	var mix placement.Mix
 	for i := range m.Models {
 		model := llmDefinition(&m.Models[i])
 		l.models[m.Models[i].Name] = model
+		mix.Parts = append(mix.Parts, placement.MixPart{Model: model, Weight: m.Models[i].Weight})
 		sizes[m.Models[i].Name] = m.Models[i].SizeGB << 30
 	}
 	made := make([]*inventory.Node, len(nodes))
@@ -86,7 +88,7 @@ func newLLM(m message, c *clock) (*llm, error) {
 		made[i], first = llmMachine(i, &nodes[i], sizes)
 		l.first = append(l.first, first)
 	}
-	l.fleet = newFleet(placement.Placer{Filters: []placement.Filter{{Name: "one-group", Refuse: oneGroup}}}, made)
+	l.fleet = newFleet(placement.Placer{Mix: mix, Filters: []placement.Filter{{Name: "one-group", Refuse: oneGroup}}}, made)
 	return l, nil
 }
 
@@ -239,20 +241,23 @@ func (l *llm) shard(s placement.Spot) llmShard {
 func (l *llm) tell(m message) error {
 	switch m.Op {
 	case "placed":
-		l.placed(m)
+		return l.placed(m)
 	case "removed":
 		l.clock.keepUp(func() { l.fleet.without(strconv.Itoa(m.ID)) })
 	case "changed":
-		n := *l.fleet.node(nodeID(m.Node))
-		n.Hearing, n.Settings.Wish = inventory.Heard, inventory.WishReady
-		if m.Down {
-			n.Hearing = inventory.Lost
-		}
-		if m.Held {
-			n.Settings.Wish = inventory.WishCordoned
-		}
-		n.Version++
-		l.clock.keepUp(func() { l.fleet.put(&n) })
+		var err error
+		l.clock.keepUp(func() {
+			err = l.fleet.change(nodeID(m.Node), func(n *inventory.Node) {
+				n.Hearing, n.Settings.Wish = inventory.Heard, inventory.WishReady
+				if m.Down {
+					n.Hearing = inventory.Lost
+				}
+				if m.Held {
+					n.Settings.Wish = inventory.WishCordoned
+				}
+			})
+		})
+		return err
 	default:
 		return fmt.Errorf("llm has no message %q", m.Op)
 	}
@@ -261,7 +266,7 @@ func (l *llm) tell(m message) error {
 
 // placed makes the allocations, and what every shard's node has from then on:
 // the weights.
-func (l *llm) placed(m message) {
+func (l *llm) placed(m message) error {
 	model := l.models[m.Model]
 	p := &model.Profiles[m.Profile]
 	var as []inventory.Allocation
@@ -279,17 +284,22 @@ func (l *llm) placed(m message) {
 	}
 	l.clock.keepUp(func() { l.fleet.with(as) })
 	for _, s := range m.Shards {
-		l.fetch(s.Node, model.Files[0])
+		if err := l.fetch(s.Node, model.Files[0]); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func (l *llm) fetch(node int, file catalog.File) {
-	old := l.fleet.node(nodeID(node))
-	if slices.ContainsFunc(old.Facts.Weights, func(w inventory.Weight) bool { return w.Path == file.Path }) {
-		return
+func (l *llm) fetch(node int, file catalog.File) (err error) {
+	has := l.fleet.index.Node(nodeID(node)).Facts.Weights
+	if slices.ContainsFunc(has, func(w inventory.Weight) bool { return w.Path == file.Path }) {
+		return nil
 	}
-	n := *old
-	n.Facts.Weights = append(slices.Clone(n.Facts.Weights), inventory.Weight{Path: file.Path, Bytes: file.Bytes})
-	n.Version++
-	l.clock.keepUp(func() { l.fleet.put(&n) })
+	l.clock.keepUp(func() {
+		err = l.fleet.change(nodeID(node), func(n *inventory.Node) {
+			n.Facts.Weights = append(slices.Clone(has), inventory.Weight{Path: file.Path, Bytes: file.Bytes})
+		})
+	})
+	return err
 }

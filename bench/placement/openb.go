@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
@@ -46,7 +47,6 @@ type openb struct {
 	fleet  *fleet
 	clock  *clock
 	models map[int]*catalog.Model // by class of task
-	specs  map[catalog.Name][]string
 	next   int
 }
 
@@ -56,22 +56,22 @@ func newOpenb(m message, c *clock) (*openb, error) {
 		return nil, err
 	}
 	c.Nodes = len(nodes)
-	o := &openb{clock: c, models: map[int]*catalog.Model{}, specs: map[catalog.Name][]string{}}
-	placer := placement.Placer{Filters: []placement.Filter{{Name: "spec", Refuse: o.refuse}}}
-	o.fleet = newFleet(placer, openbNodes(nodes))
+	o := &openb{clock: c, models: map[int]*catalog.Model{}}
+	var mix placement.Mix
+	specs := map[string][]string{}
+	for i, s := range m.Shapes {
+		t := task{CPU: s.CPU, GPUs: s.GPUs, Milli: s.Milli, Spec: s.Spec}
+		specs[specLabel(s.Spec)] = s.Spec
+		mix.Parts = append(mix.Parts, placement.MixPart{Model: taskModel(catalog.Name("shape-"+strconv.Itoa(i)), t), Weight: s.P})
+	}
+	o.fleet = newFleet(placement.Placer{Mix: mix}, openbNodes(nodes, specs))
 	return o, nil
 }
 
-// refuse is what the trace asks beside room: one of several kinds of device.
-func (o *openb) refuse(n *inventory.Node, m *catalog.Model, _ *catalog.Profile) string {
-	spec := o.specs[m.Name]
-	if len(spec) == 0 || slices.Contains(spec, string(n.Facts.Devices[0].Class)) {
-		return ""
-	}
-	return "has another kind of device"
-}
+// specLabel is the label of nodes whose kind of device is one of several.
+func specLabel(spec []string) string { return "one-of/" + strings.Join(spec, "|") }
 
-func openbNodes(in []openbNode) []*inventory.Node {
+func openbNodes(in []openbNode, specs map[string][]string) []*inventory.Node {
 	out := make([]*inventory.Node, len(in))
 	for i, n := range in {
 		node := &inventory.Node{ID: nodeID(i), Hearing: inventory.Heard, ShardsKnown: true, Version: 1}
@@ -80,6 +80,12 @@ func openbNodes(in []openbNode) []*inventory.Node {
 			node.Facts.Devices = append(node.Facts.Devices, inventory.Device{
 				Index: g, Card: g, NUMA: -1, Label: strconv.Itoa(g), Class: inventory.Class(n.Model), MemoryMB: whole << 10,
 			})
+		}
+		node.Facts.Labels = map[string]string{"kind": n.Model}
+		for label, spec := range specs {
+			if slices.Contains(spec, n.Model) {
+				node.Facts.Labels[label] = "yes"
+			}
 		}
 		out[i] = node
 	}
@@ -101,9 +107,8 @@ func (o *openb) model(t task) *catalog.Model {
 	if m := o.models[t.Class]; m != nil {
 		return m
 	}
-	name := catalog.Name("task-" + strconv.Itoa(t.Class))
-	m := taskModel(name, t)
-	o.models[t.Class], o.specs[name] = m, t.Spec
+	m := taskModel(catalog.Name("task-"+strconv.Itoa(t.Class)), t)
+	o.models[t.Class] = m
 	return m
 }
 
@@ -114,6 +119,9 @@ func taskModel(name catalog.Name, t task) *catalog.Model {
 		p.GPU = &catalog.GPU{Count: 1, Shared: true, MemoryGB: t.Milli}
 	case t.GPUs > 0:
 		p.GPU = &catalog.GPU{Count: t.GPUs}
+	}
+	if len(t.Spec) > 0 {
+		p.Labels = map[string]string{specLabel(t.Spec): "yes"}
 	}
 	return &catalog.Model{Name: name, Profiles: []catalog.Profile{p}}
 }

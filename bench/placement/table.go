@@ -127,8 +127,13 @@ func table(w io.Writer, dir string) error {
 		file string
 		add  func(path string) error
 	}{
-		{"openb.txt", s.openb}, {"lists.txt", s.lists}, {"llm.txt", s.llm}, {"large.txt", s.large},
-		{"fill.jsonl", s.fill}, {"growth.jsonl", s.growth}, {"peers.txt", s.peers},
+		{"openb.txt", s.openb},
+		{"lists.txt", s.lists},
+		{"llm.txt", s.llm},
+		{"large.txt", s.large},
+		{"fill.jsonl", s.fill},
+		{"growth.jsonl", s.growth},
+		{"peers.txt", s.peers},
 	} {
 		path := filepath.Join(dir, part.file)
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {

@@ -1,0 +1,320 @@
+package placement
+
+import (
+	"math"
+	"reflect"
+	"slices"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+)
+
+// class is what an index remembers of one profile: the answer of every host,
+// how many gave each answer, and which is the best of those with room.
+type class struct {
+	q      *query
+	follow *followed
+	// codes are the hosts' answers: zero for room, else a reason's number.
+	// standing ones are those of the lasting filters alone.
+	codes, static []uint8
+	missing       []int64   // bytes of weights that a host lacks
+	base          []float64 // scores without what lies beyond the host
+	best          tournament
+	counts        [256]int32
+	group         *gathering // nil for a profile of one shard
+
+	// at and moved are how far the journals were read, scale is what the
+	// model's replicas were when spread was last weighed for all.
+	at, moved, scale int
+	stamps           []uint32
+	stamp            uint32
+
+	excluded []answer
+	trace    ProfileTrace
+	spots    []member
+}
+
+// answer is what a host said, to be put back.
+type answer struct {
+	at    int32
+	code  uint8
+	total float64
+}
+
+// class finds what is remembered of a profile, or starts to.
+func (x *Index) class(m *catalog.Model, p *catalog.Profile) *class {
+	key := classKey{m.Name, p.Name}
+	c := x.classes[key]
+	switch {
+	case c == nil:
+	case c.q.model == m && c.q.profile == p:
+		return c
+	case reflect.DeepEqual(c.q.model, m):
+		c.q.model, c.q.profile = m, p
+		return c
+	}
+	c = newClass(x, m, p)
+	x.classes[key] = c
+	return c
+}
+
+// followed counts a model's replicas from now on.
+func (x *Index) followed(m *catalog.Model) *followed {
+	f := x.models[m.Name]
+	if f != nil && f.model == m {
+		return f
+	}
+	if f == nil || !slices.Equal(f.stands.levels, levelsOf(m)) {
+		f = &followed{stands: newStanding(x.land, m)}
+		x.models[m.Name] = f
+	}
+	f.model = m
+	return f
+}
+
+func newClass(x *Index, m *catalog.Model, p *catalog.Profile) *class {
+	hosts := len(x.land.hosts)
+	f := x.followed(m)
+	c := &class{
+		q:      newQuery(x.placer, Request{Model: m}, p).in(x.land, f.stands),
+		follow: f,
+		codes:  make([]uint8, hosts), static: make([]uint8, hosts), missing: make([]int64, hosts), base: make([]float64, hosts),
+		best: newTournament(hosts), stamps: make([]uint32, hosts),
+	}
+	c.trace = ProfileTrace{Profile: p.Name, Looked: hosts, Counts: map[Reason]int{}}
+	c.counts[0] = int32(hosts)
+	if p.ShardCount() > 1 {
+		c.group = newGathering(c.q)
+	}
+	c.readAll(x)
+	return c
+}
+
+// readAll asks every host anew.
+func (c *class) readAll(x *Index) {
+	for at := range c.codes {
+		c.askAll(int32(at))
+	}
+	s := c.follow.stands
+	c.at, c.moved, c.scale = x.first+len(x.journal), s.first+len(s.moved), s.scale()
+}
+
+// catchUp asks those hosts whose answer may have changed since the last time.
+func (c *class) catchUp(x *Index) {
+	if f := x.followed(c.q.model); f != c.follow {
+		c.follow, c.q.stands, c.scale = f, f.stands, 0
+	}
+	if c.at < x.first {
+		c.readAll(x)
+		return
+	}
+	c.stamp++
+	journal := x.journal[c.at-x.first:]
+	for _, e := range journal {
+		switch {
+		case e.kind == priceChanged:
+			c.repriced(x, e.at)
+		case e.kind == nodeChanged:
+			c.askAll(e.at)
+		case c.static[e.at] == 0 && c.stamps[e.at] != c.stamp:
+			c.stamps[e.at] = c.stamp
+			c.askLoad(e.at)
+		}
+	}
+	c.at = x.first + len(x.journal)
+	c.spread(x)
+}
+
+// repriced weighs vacant hosts of a domain again.
+func (c *class) repriced(x *Index, domain int32) {
+	d := &x.land.domains[domain]
+	if c.group != nil {
+		return // a group weighs its domains when it is asked
+	}
+	if !c.q.opens() {
+		return
+	}
+	for _, at := range d.members {
+		if c.codes[at] == 0 && x.land.hosts[at].vacant {
+			c.weigh(at)
+		}
+	}
+}
+
+// spread weighs again what the model's replicas have changed.
+func (c *class) spread(x *Index) {
+	s := c.follow.stands
+	if scale := s.scale(); scale != c.scale || c.moved < s.first {
+		c.scale = scale
+		for at := range c.codes {
+			c.reconsider(int32(at))
+		}
+		c.moved = s.first + len(s.moved)
+		return
+	}
+	for ; c.moved < s.first+len(s.moved); c.moved++ {
+		at := s.moved[c.moved-s.first]
+		c.reconsider(at)
+		c.nearby(x, at, inventory.LevelRack)
+		if sp := c.q.profile.Spread; sp != nil && sp.Level != inventory.LevelRack && sp.Level != inventory.LevelNode {
+			c.nearby(x, at, sp.Level)
+		}
+	}
+}
+
+func (c *class) nearby(x *Index, at int32, level inventory.Level) {
+	p := x.land.plan(level)
+	if number := p.of[at]; number >= 0 {
+		for _, o := range p.members[number] {
+			c.reconsider(o)
+		}
+	}
+}
+
+// reconsider takes it that only the model's other replicas have changed.
+func (c *class) reconsider(at int32) {
+	sp := c.q.profile.Spread
+	switch bounded := sp != nil && sp.MaxPerDomain > 0; {
+	case bounded && c.static[at] == 0:
+		c.askLoad(at)
+	case !bounded && c.codes[at] == 0:
+		c.weigh(at)
+	}
+}
+
+// askAll asks a host everything.
+func (c *class) askAll(at int32) {
+	c.q.see(int(at))
+	r := c.q.refuseLasting()
+	c.static[at] = c.code(r.reason)
+	if r.reason != "" {
+		c.put(at, c.static[at], math.Inf(-1))
+		return
+	}
+	c.missing[at] = c.q.lacks()
+	c.askLoad(at)
+}
+
+// askLoad asks a host what changes with load.
+func (c *class) askLoad(at int32) {
+	c.q.see(int(at))
+	c.q.missing = c.missing[at]
+	if r := c.q.refusePassing(); r.reason != "" {
+		c.put(at, c.code(r.reason), math.Inf(-1))
+		return
+	}
+	c.base[at] = c.q.base()
+	c.put(at, 0, c.q.beyond(c.base[at]))
+}
+
+// weigh takes it that the host's base still holds.
+func (c *class) weigh(at int32) {
+	c.q.see(int(at))
+	c.put(at, 0, c.q.beyond(c.base[at]))
+}
+
+func (c *class) put(at int32, code uint8, total float64) {
+	old := c.codes[at]
+	if old != code {
+		c.counts[old]--
+		c.counts[code]++
+		c.codes[at] = code
+	}
+	if c.group != nil && (old == 0 || code == 0) {
+		c.group.changed(c.q, at, old, code)
+	}
+	c.best.put(at, total)
+}
+
+// exclude leaves a host out of the next choice.
+func (c *class) exclude(at int32) {
+	code := c.codes[at]
+	if code != 0 && slices.Contains(beforeAvoidance, c.reason(code)) {
+		return
+	}
+	c.excluded = append(c.excluded, answer{at, code, c.best.total(at)})
+	c.put(at, c.code(Excluded), math.Inf(-1))
+}
+
+// include takes them in again.
+func (c *class) include() {
+	for _, a := range c.excluded {
+		c.put(a.at, a.code, a.total)
+	}
+	c.excluded = c.excluded[:0]
+}
+
+// choose finds the best host, or hosts, and says in the trace what all said.
+func (c *class) choose() []Spot {
+	shards := c.q.profile.ShardCount()
+	c.count(0)
+	room := int(c.counts[0])
+	if c.group != nil {
+		chosen := c.gather(shards)
+		if chosen == nil {
+			if room > 0 {
+				c.trace.Counts[GroupShape] = room
+			}
+			return nil
+		}
+		c.count(shards)
+		spots := make([]Spot, 0, shards)
+		for _, m := range chosen {
+			spots = append(spots, c.spot(m.at))
+		}
+		return spots
+	}
+	at := c.best.winner()
+	if at < 0 {
+		return nil
+	}
+	c.count(1)
+	return []Spot{c.spot(at)}
+}
+
+func (c *class) spot(at int32) Spot {
+	c.q.see(int(at))
+	c.q.missing = c.missing[at]
+	return c.q.spot()
+}
+
+// count fills in the trace.
+func (c *class) count(chosen int) {
+	t := &c.trace
+	clear(t.Counts)
+	t.Chosen = chosen
+	for code := 1; code <= len(reasons)+len(c.q.placer.Filters); code++ {
+		if n := c.counts[code]; n > 0 {
+			t.Counts[c.reason(uint8(code))] += int(n)
+		}
+	}
+	if more := int(c.counts[0]) - chosen; chosen > 0 && more > 0 {
+		t.Counts[Outscored] = more
+	}
+}
+
+// code is a reason as a small number: the built-in ones by the list, then the
+// placer's own filters.
+func (c *class) code(r Reason) uint8 {
+	if r == "" {
+		return 0
+	}
+	for i := range reasons {
+		if reasons[i].reason == r {
+			return uint8(i + 1)
+		}
+	}
+	for i := range c.q.placer.Filters {
+		if r == customPrefix+Reason(c.q.placer.Filters[i].Name) {
+			return uint8(len(reasons) + 1 + i)
+		}
+	}
+	return 255
+}
+
+func (c *class) reason(code uint8) Reason {
+	if int(code) <= len(reasons) {
+		return reasons[code-1].reason
+	}
+	return customPrefix + Reason(c.q.placer.Filters[int(code)-len(reasons)-1].Name)
+}

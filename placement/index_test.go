@@ -1,0 +1,239 @@
+package placement_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/inventory/inventorytest"
+	"llmgw.io/llmgw/placement"
+)
+
+const differentialSeeds = 60
+
+// TestIndexDifferential lets random fleets live, and asks the index and the
+// plain scan the same questions: decisions and counts are equal, always.
+func TestIndexDifferential(t *testing.T) {
+	t.Parallel()
+	asked, groups := 0, 0
+	for seed := range uint64(differentialSeeds) {
+		d := newDuel(t, seed+1)
+		for range 60 {
+			d.step()
+		}
+		if t.Failed() {
+			t.Fatalf("the fleet of seed %d at the end:\n%s", seed+1, inventorytest.Format(d.world))
+		}
+		asked, groups = asked+d.placed, groups+d.groups
+	}
+	if asked < 500 || groups < 50 {
+		t.Errorf("the fleets show little: %d placed, %d of them groups", asked, groups)
+	}
+}
+
+// duel is a world with an index that is brought up to it.
+type duel struct {
+	t              *testing.T
+	rng            *rand.Rand
+	placer         placement.Placer
+	index          *placement.Index
+	world          *inventory.Snapshot
+	models         []catalog.Model
+	replicas       map[string][]inventory.NodeID
+	next           int
+	placed, groups int
+}
+
+func newDuel(t *testing.T, seed uint64) *duel {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 11))
+	var lines []string
+	for i := range 6 + rng.IntN(20) {
+		lines = append(lines, randomNode(rng, fmt.Sprintf("n%02d", i))+pick(rng, "", " pdu=p1", " pdu=p2")+
+			pick(rng, "", " fabric=ib0@f0", " fabric=ib1@f1", " fabric=ib0@f1+ib2")+
+			pick(rng, "", " imex=READY", " imex=DOWN"))
+		if strings.Contains(lines[i], "gpu=") && rng.IntN(2) == 0 {
+			lines[i] += pick(rng, " nvl=r1/1", " nvl=r2/1")
+		}
+	}
+	world, err := inventorytest.Parse(strings.Join(lines, "\n"))
+	if err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	d := &duel{t: t, rng: rng, world: world, replicas: map[string][]inventory.NodeID{}}
+	for i := range 6 {
+		m := randomModel(rng, fmt.Sprintf("m%d", i))
+		if p := &m.Profiles[0]; i%2 == 0 {
+			p.Shards, p.Pool, p.Build = 2+rng.IntN(2), "", ""
+			p.Fabric, p.NVLinkDomain = pick(rng, "", "any", "ib0"), rng.IntN(4) == 0
+			second := *p
+			second.Name, second.Shards, second.GPU = "second", 1, nil
+			m.Profiles = append(m.Profiles, second)
+		}
+		if rng.IntN(3) == 0 {
+			m.Files = []catalog.File{{Path: "w.gguf", Bytes: 20 << 30}}
+		}
+		d.models = append(d.models, m)
+	}
+	if rng.IntN(2) == 0 {
+		for i := range d.models {
+			d.placer.Mix.Parts = append(d.placer.Mix.Parts, placement.MixPart{Model: &d.models[i], Weight: float64(1 + rng.IntN(5))})
+		}
+	}
+	if rng.IntN(3) == 0 {
+		d.placer.Filters = []placement.Filter{{Name: "few", Refuse: func(n *inventory.Node, _ *catalog.Model, _ *catalog.Profile) string {
+			if len(n.Allocations) > 2 {
+				return "has enough"
+			}
+			return ""
+		}}}
+	}
+	d.index = placement.NewIndex(d.placer)
+	d.index.Advance(world)
+	return d
+}
+
+func (d *duel) step() {
+	switch d.rng.IntN(8) {
+	case 0:
+		for replica, nodes := range d.replicas {
+			d.world = d.world.Without(replica)
+			d.index.Without(replica, nodes...)
+			delete(d.replicas, replica)
+			break
+		}
+	case 1:
+		d.world = cordon(d.world, pick(d.rng, d.world.Nodes()...).ID)
+		d.index.Advance(d.world)
+	case 2:
+		d.change()
+	default:
+		d.ask(&d.models[d.rng.IntN(len(d.models))])
+	}
+	if d.rng.IntN(6) == 0 {
+		d.index.Advance(d.world)
+	}
+}
+
+// change makes a node another: its facts, its place, or gone.
+func (d *duel) change() {
+	nodes := append([]*inventory.Node{}, d.world.Nodes()...)
+	i := d.rng.IntN(len(nodes))
+	n := *nodes[i]
+	n.Version++
+	switch d.rng.IntN(4) {
+	case 0:
+		n.Facts.Labels = map[string]string{inventory.LabelPrefix + "rack": pick(d.rng, "r1", "r2", "r3")}
+	case 1:
+		n.Facts.Weights = []inventory.Weight{{Path: "w.gguf", Bytes: 20 << 30}}
+	case 2:
+		n.Facts.Engines = nil
+	case 3:
+		n.Facts.MemoryMB += 1024
+	}
+	nodes[i] = &n
+	d.world = inventory.NewSnapshot(d.world.Version()+1, nodes)
+	if d.rng.IntN(2) == 0 && d.index.Update(&n) {
+		return
+	}
+	d.index.Advance(d.world)
+}
+
+func (d *duel) ask(m *catalog.Model) {
+	req := placement.Request{Model: m}
+	if d.rng.IntN(3) == 0 {
+		req.Avoid = map[inventory.NodeID]string{pick(d.rng, d.world.Nodes()...).ID: "it failed", "nowhere": "is not there"}
+	}
+	if d.rng.IntN(6) == 0 {
+		req.Apart = []catalog.Name{d.models[0].Name}
+	}
+	want, wantTrace := d.placer.Choose(d.world, req, nil)
+	got, trace := d.index.Choose(req)
+	d.same(m, want, got)
+	d.sameCounts(m, wantTrace, trace)
+	if explained, _ := d.index.Explain(req); !cmp.Equal(want, explained) {
+		d.t.Errorf("%s: Explain tells of another decision: %s", m.Name, cmp.Diff(want, explained))
+	}
+	if d.rng.IntN(5) == 0 {
+		d.sameHeadroom(req)
+	}
+	if !want.Placed {
+		return
+	}
+	d.placed++
+	if len(want.Candidate.Spots) > 1 {
+		d.groups++
+	}
+	if reason, text := d.placer.Verify(d.world, req, want.Candidate); reason != "" {
+		d.t.Errorf("%s: what was just chosen does not hold: %s", m.Name, text)
+	}
+	d.next++
+	replica := fmt.Sprintf("%s-%d", m.Name, d.next)
+	as := want.Candidate.Allocations(string(m.Name), replica)
+	for _, a := range as {
+		d.replicas[replica] = append(d.replicas[replica], a.Node)
+	}
+	d.world = d.world.With(as...)
+	d.index.With(as...)
+}
+
+func (d *duel) same(m *catalog.Model, want, got placement.Decision) {
+	d.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		d.t.Errorf("%s: the index decides otherwise than the scan (-scan +index):\n%s", m.Name, diff)
+	}
+}
+
+func (d *duel) sameCounts(m *catalog.Model, want, got placement.Trace) {
+	d.t.Helper()
+	for i := range want.Profiles {
+		p := &want.Profiles[i]
+		p.Lines, p.Omitted, p.Best = nil, 0, nil
+	}
+	got.Version = want.Version
+	if diff := cmp.Diff(want, got); diff != "" {
+		d.t.Errorf("%s: the index counts otherwise than the scan (-scan +index):\n%s", m.Name, diff)
+	}
+}
+
+// sameHeadroom compares headroom, and that nothing is left of trying.
+func (d *duel) sameHeadroom(req placement.Request) {
+	before, _ := d.index.Choose(req)
+	want, got := d.placer.Headroom(d.world, req, 5), d.index.Headroom(req, 5)
+	if diff := cmp.Diff(want.Spots, got.Spots); diff != "" || want.Limited != got.Limited {
+		d.t.Errorf("%s: the index finds other headroom (-scan +index):\n%s", req.Model.Name, diff)
+	}
+	if after, _ := d.index.Choose(req); !cmp.Equal(before, after) {
+		d.t.Errorf("%s: headroom left something behind: %s", req.Model.Name, cmp.Diff(before, after))
+	}
+}
+
+// A question that is refused costs no memory.
+func TestIndexRefusalsDoNotAllocate(t *testing.T) {
+	fleet := parse(t, append(repeat(300, "gpu=8xH100-80 mem=512 rack=r1 fabric=ib0"), repeat2(50, "gpu=4xL4-24 cordoned")...)...)
+	index := placement.NewIndex(placement.Placer{})
+	index.Advance(fleet)
+	group := onDevices(9, "H100-80")
+	group.Name, group.Profiles[0].Shards, group.Profiles[0].Fabric = "group", 2, "any"
+	for _, m := range []*catalog.Model{onDevices(9, "H100-80"), group} {
+		req := placement.Request{Model: m}
+		index.Choose(req)
+		if n := testing.AllocsPerRun(100, func() { index.Choose(req) }); n > 0 {
+			t.Errorf("%s: %v allocations", m.Name, n)
+		}
+	}
+}
+
+// repeat2 makes n more nodes of another line.
+func repeat2(n int, line string) []string {
+	out := repeat(n, line)
+	for i := range out {
+		out[i] = "z" + out[i]
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package placement
+
+import (
+	"math"
+
+	"llmgw.io/llmgw/catalog"
+)
+
+// Mix is what is asked of the fleet in the long run: which models, in which
+// proportion. The score judges by it what a placement spoils for others. The
+// zero value stands for models of 1, 2, 4 and 8 devices, equally often.
+//
+// It is a slow value: take Next at every look and keep what it gives, so that
+// single replicas change no score. A journal that keeps the version can replay
+// decisions.
+type Mix struct {
+	// Version tells mixes apart; it rises when Next changes something.
+	Version uint64
+	Parts   []MixPart
+}
+
+// MixPart is one model of a mix. Its weight counts beside the others' only.
+type MixPart struct {
+	Model  *catalog.Model
+	Weight float64
+}
+
+// Wanted is what a mix is made of: how many replicas of a model are wanted, and
+// how many more were asked for lately and refused.
+type Wanted struct {
+	Model             *catalog.Model
+	Replicas, Refused int
+}
+
+// Next is the mix for what is wanted now: m itself while every model's share is
+// within a half of what it was, else a new one.
+func (m Mix) Next(wanted []Wanted) Mix {
+	next := Mix{Version: m.Version + 1}
+	total := 0.0
+	for _, w := range wanted {
+		if weight := float64(w.Replicas + w.Refused); weight > 0 && w.Model != nil {
+			next.Parts = append(next.Parts, MixPart{Model: w.Model, Weight: weight})
+			total += weight
+		}
+	}
+	if len(next.Parts) != len(m.Parts) {
+		return next
+	}
+	was := m.total()
+	for i, p := range next.Parts {
+		old := m.Parts[i]
+		if old.Model != p.Model || math.Abs(math.Log(p.Weight/total)-math.Log(old.Weight/was)) > math.Ln2/2 {
+			return next
+		}
+	}
+	return m
+}
+
+func (m Mix) total() float64 {
+	sum := 0.0
+	for _, p := range m.Parts {
+		sum += p.Weight
+	}
+	return sum
+}

@@ -1,0 +1,126 @@
+package placement
+
+import (
+	"slices"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+)
+
+// standing is where a model's replicas stand already. A replica with several
+// shards in one domain counts once there.
+type standing struct {
+	total  int
+	levels []inventory.Level // beside the node, the rack first
+	counts [][]int32         // by level, then by domain of the plan
+	nodes  []int32           // by host
+	where  map[string][]int32
+	// moved are the hosts at which something came or went, in order; the first
+	// has the number first. Only an index keeps it.
+	moved []int32
+	first int
+}
+
+func newStanding(l *landscape, m *catalog.Model) *standing {
+	s := &standing{levels: levelsOf(m)}
+	for i := range l.hosts {
+		as := l.hosts[i].node.Allocations
+		for k := range as {
+			if as[k].Model == string(m.Name) {
+				s.add(l, int32(i), as[k].Replica, 1)
+			}
+		}
+	}
+	return s
+}
+
+// levelsOf are the levels at which a model's replicas are counted.
+func levelsOf(m *catalog.Model) []inventory.Level {
+	out := []inventory.Level{inventory.LevelRack}
+	for i := range m.Profiles {
+		if sp := m.Profiles[i].Spread; sp != nil && sp.Level != inventory.LevelNode && !slices.Contains(out, sp.Level) {
+			out = append(out, sp.Level)
+		}
+	}
+	return out
+}
+
+// add counts a shard of a replica on a host, or takes it away.
+func (s *standing) add(l *landscape, host int32, replica string, by int32) {
+	if s.where == nil {
+		s.where = map[string][]int32{}
+		s.nodes = make([]int32, len(l.hosts))
+		for _, level := range s.levels {
+			s.counts = append(s.counts, make([]int32, len(l.plan(level).members)))
+		}
+	}
+	at := s.where[replica]
+	if by < 0 {
+		i := slices.Index(at, host)
+		if i < 0 {
+			return
+		}
+		at = slices.Delete(at, i, i+1)
+	}
+	if !slices.Contains(at, host) {
+		s.nodes[host] += by
+	}
+	for i, level := range s.levels {
+		of := l.plan(level).of
+		number := of[host]
+		if number >= 0 && !slices.ContainsFunc(at, func(o int32) bool { return of[o] == number }) {
+			s.counts[i][number] += by
+		}
+	}
+	if len(at) == 0 {
+		s.total += int(by)
+	}
+	if by > 0 {
+		at = append(at, host)
+	}
+	if len(at) == 0 {
+		delete(s.where, replica)
+	} else {
+		s.where[replica] = at
+	}
+}
+
+// note keeps that something came or went on a host. Who has not read for long
+// will weigh every host again.
+func (s *standing) note(host int32, hosts int) {
+	if most := hosts + 1024; len(s.moved) >= most {
+		s.first += len(s.moved)
+		s.moved = s.moved[:0]
+	}
+	s.moved = append(s.moved, host)
+}
+
+// at is how many replicas stand in the host's domain of a level; known is false
+// where the host does not say its domain.
+func (s *standing) at(l *landscape, host int, level inventory.Level) (count int32, known bool) {
+	if level == inventory.LevelNode {
+		if s.nodes == nil {
+			return 0, true
+		}
+		return s.nodes[host], true
+	}
+	number := l.plan(level).of[host]
+	if number < 0 {
+		return 0, false
+	}
+	i := slices.Index(s.levels, level)
+	if s.nodes == nil || i < 0 {
+		return 0, true
+	}
+	return s.counts[i][number], true
+}
+
+// scale is the number of replicas, to a power of two: a slow measure of what
+// one of them is worth to the model.
+func (s *standing) scale() int {
+	scale := 1
+	for scale*2 <= s.total {
+		scale *= 2
+	}
+	return scale
+}
