@@ -3,7 +3,10 @@ package e2e
 import (
 	"encoding/json"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,7 +26,7 @@ func TestSpine(t *testing.T) {
 	t.Parallel()
 	needLlamaServer(t)
 	dir := t.TempDir()
-	p := startDev(t, dir)
+	p := startDev(t, dir, "--log-level", "debug")
 	p.untilNode("here", "ready")
 	p.add(catalog.Model{
 		Name: "team/tiny", Aliases: []catalog.Name{"tiny"}, Source: "file://" + gguf(t, tinygguf.Options{}),
@@ -52,6 +55,7 @@ func TestSpine(t *testing.T) {
 	}
 	p.untilReady("team/tiny", 1)
 	p.checkRestart()
+	p.checkSecrets(dir)
 
 	p.end(syscall.SIGTERM)
 	if left := processesIn(dir); len(left) > 0 || len(enginesIn(dir)) > 0 {
@@ -317,6 +321,44 @@ func (p *plane) checkRestart() {
 	}
 	if asked < 3 {
 		p.t.Errorf("only %d requests were made during the restart, which show nothing", asked)
+	}
+}
+
+// checkSecrets looks for what no log and no file but its own may hold: keys,
+// tokens, prompts.
+func (p *plane) checkSecrets(dir string) {
+	p.t.Helper()
+	secrets := map[string]string{"a client's key": p.key, "the owner's token": p.token, "a prompt": "tell me about apples"}
+	for _, r := range p.replicas("") {
+		secrets["the engine key of "+r.ID] = r.EngineKey
+	}
+	texts := map[string]string{"the log of dev": p.output()}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // it may be gone meanwhile
+		}
+		if info, err := d.Info(); err == nil && info.Mode().Perm()&0o077 != 0 && filepath.Ext(path) != ".gguf" {
+			p.t.Errorf("%s can be read by others: %s", path, info.Mode())
+		}
+		b, err := os.ReadFile(path)
+		if err == nil {
+			texts[path] = string(b)
+		}
+		return nil
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	own := map[string]string{"admin.token": "the owner's token", "state.json": "the engine key of "}
+	for path, text := range texts {
+		for what, secret := range secrets {
+			if mine := own[filepath.Base(path)]; mine != "" && strings.HasPrefix(what, mine) {
+				continue
+			}
+			if strings.Contains(text, secret) {
+				p.t.Errorf("%s holds %s", path, what)
+			}
+		}
 	}
 }
 
