@@ -3,6 +3,7 @@ package ctl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,10 +60,10 @@ func (o outside) holds() *cli.Command {
 		&cli.StringFlag{Name: "from", Usage: "carry out what stands there from then on: now, a span such as 2h, or 2026-01-31T12:00:00Z"},
 		&cli.StringFlag{Name: "until", Usage: "when it ends by itself, in the same forms"},
 	}
+	reasoned := slices.Concat(times, []cli.Flag{&cli.StringFlag{Name: "reason", Usage: "why; people see it"}})
 	return group("holds", "Places that are held, such as rack:r12-07",
 		o.leaf(leaf{name: "list", usage: "List the places that are held", ops: []string{"Facility"}, do: listHolds}),
-		o.leaf(leaf{name: "add", usage: "Hold a place: nothing new is placed there", args: domain, ops: []string{"Hold"}, do: addHold,
-			flags: append(times, &cli.StringFlag{Name: "reason", Usage: "why; people see it"})}),
+		o.leaf(leaf{name: "add", usage: "Hold a place: nothing new is placed there", args: domain, flags: reasoned, ops: []string{"Hold"}, do: addHold}),
 		o.leaf(leaf{name: "release", usage: "Release a place", args: domain, ops: []string{"ReleaseHold"}, do: releaseHold}),
 		o.leaf(leaf{name: "plan", usage: "Show what carrying out a place would do", args: domain, flags: times, ops: []string{"PlanHold"}, do: planHold}),
 	)

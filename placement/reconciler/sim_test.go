@@ -389,7 +389,8 @@ func (s *sim) notShort(before reconciler.World, e catalog.Entry, plan reconciler
 	lost := slices.ContainsFunc(all, func(r reconciler.Replica) bool {
 		return r.Model == e.Model.Name && reconciler.StateOf(&r, before.Fleet) == reconciler.StateLost
 	})
-	if !inPlace && !(plan.Brake.On() && lost) {
+	kept := plan.Brake.On() && lost
+	if !inPlace && !kept {
 		return fmt.Errorf("%s has %d of %d, fails nowhere, and nothing was tried", e.Model.Name, h.Total, h.Desired)
 	}
 	return nil
