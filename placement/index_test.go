@@ -14,8 +14,6 @@ import (
 	"llmgw.io/llmgw/placement"
 )
 
-const differentialSeeds = 60
-
 // TestIndexDifferential lets random fleets live, and asks the index and the
 // plain scan the same questions: decisions and counts are equal, always.
 func TestIndexDifferential(t *testing.T) {

@@ -1,0 +1,9 @@
+//go:build long
+
+package placement_test
+
+// How many generated cases the tests look at with -tags long.
+const (
+	bruteSeeds        = 10_000
+	differentialSeeds = 2_000
+)

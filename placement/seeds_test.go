@@ -1,0 +1,9 @@
+//go:build !long
+
+package placement_test
+
+// How many generated cases the tests look at in every check.
+const (
+	bruteSeeds        = 300
+	differentialSeeds = 60
+)
