@@ -57,6 +57,18 @@ func TestDrainNode(t *testing.T) {
 	}
 }
 
+// TestSecondAgent: a second agent on one data folder waits for the first, which
+// in an upgrade is just ending, and then gives up with a sentence.
+func TestSecondAgent(t *testing.T) {
+	t.Parallel()
+	p := startServe(t)
+	n := p.startNode("n1", "")
+	out, code := runProgram(t, nil, agentBin, n.args...)
+	if code == 0 || !strings.Contains(out, "another agent works with") {
+		t.Errorf("code %d: %s", code, out)
+	}
+}
+
 // TestDevKilled kills the whole system of one machine at once: its engines end
 // with it, and the next start serves again, once.
 func TestDevKilled(t *testing.T) {

@@ -18,12 +18,12 @@ func TestOnDemand(t *testing.T) {
 	const idle = 2 * time.Second
 	s := scaling(0, 1)
 	s.IdleTimeout = catalog.Duration(idle)
-	p.add(simModel("cold", s, "--startup-duration", "500ms", "--say", "word", "--output-tokens", "100", "--inter-token-latency", "100ms"))
+	p.add(simModel("cold", s, "--startup-duration", "500ms", "--say", "word", "--output-tokens", "60", "--inter-token-latency", "100ms"))
 	if es := n.engines(); len(es) != 0 {
 		t.Fatalf("nobody asked, and there are engines: %v", es)
 	}
 
-	// The stream goes on for five times the idle timeout.
+	// The stream goes on for three times the idle timeout.
 	body := say("cold", "hello")
 	body.MaxTokens = 0
 	st := p.client().mustStream(t, body)

@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := startServe(t, "--config", config)
-	n := p.startNode("n1", "")
+	p.startNode("n1", "")
 	p.add(simModel("sim", scaling(1, 1)))
 	p.untilReady("sim", 1)
 
@@ -41,14 +41,6 @@ func TestRefusals(t *testing.T) {
 	t.Run("what is no definition", p.refusesBroken)
 	t.Run("machines", p.refusesMachines)
 	t.Run("a second server", p.refusesSecondServer)
-	t.Run("a second agent", func(t *testing.T) {
-		t.Parallel()
-		// It waits for the first, since in an upgrade that is just ending.
-		out, code := runProgram(t, nil, agentBin, n.args...)
-		if code == 0 || !strings.Contains(out, "another agent works with") {
-			t.Errorf("code %d: %s", code, out)
-		}
-	})
 	t.Run("settings", func(t *testing.T) {
 		t.Parallel()
 		wrong := filepath.Join(t.TempDir(), "wrong.yaml")

@@ -54,22 +54,6 @@ func TestCutDownload(t *testing.T) {
 	}
 }
 
-// filesNamed lists files below a folder whose names end so.
-func filesNamed(t *testing.T, dir, suffix string) []string {
-	t.Helper()
-	var out []string
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(path, suffix) {
-			out = append(out, path)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // TestFullDisk fetches onto a disk that is too small: the job fails and says so,
 // the node stays, and once there is room it goes on by itself.
 func TestFullDisk(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // running is a process of this machine.
@@ -62,6 +63,22 @@ func enginesIn(dataDir string) map[int]string {
 		if strings.HasPrefix(p.cwd, dataDir+"/") {
 			out[p.pid] = p.command
 		}
+	}
+	return out
+}
+
+// filesNamed lists files below a folder whose names end so.
+func filesNamed(t *testing.T, dir, suffix string) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, suffix) {
+			out = append(out, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return out
 }
