@@ -39,6 +39,32 @@ func TestHungEngine(t *testing.T) {
 	}
 }
 
+// A probe that gets no answer is over before the next one is due: else every
+// second one would be left out, and a hung engine be kept twice as long.
+func TestProbesDoNotOverlap(t *testing.T) {
+	t.Parallel()
+	p := newPlane()
+	cfg := config(t, p)
+	cfg.Times.Probe = time.Minute
+	asked := make(chan time.Duration, 1)
+	cfg.Engines = []agent.Engine{&agenttest.Engine{ReadyFunc: func(ctx context.Context, _ protocol.Endpoint) error {
+		end, _ := ctx.Deadline()
+		select {
+		case asked <- time.Until(end):
+		default:
+		}
+		return nil
+	}}}
+	run(t, cfg)
+	s := shardOf("m-1.0", nil)
+	p.order(s)
+	p.wait(t, s.Shard, inventory.ShardReady)
+	// What is measured in between may keep the answer waiting for a while too.
+	if limit := <-asked; limit > cfg.Times.Probe-10*time.Second {
+		t.Errorf("a probe may take %s, and the next is due after %s", limit, cfg.Times.Probe)
+	}
+}
+
 func TestStopWaitsForRequests(t *testing.T) {
 	t.Parallel()
 	p := newPlane()

@@ -90,8 +90,8 @@ type Times struct {
 	Retry, RetryMax time.Duration
 	// Ready is between two questions to an engine that starts: 500 ms.
 	Ready time.Duration
-	// Probe is between two questions to an engine that runs, and how long one
-	// may take: 30 s.
+	// Probe is between two questions to an engine that runs, of which one may
+	// take three quarters: 30 s.
 	Probe time.Duration
 	// Use is between two looks at an engine's load: 5 s.
 	Use time.Duration

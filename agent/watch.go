@@ -118,13 +118,14 @@ func (s *shard) servesAlready(ctx context.Context, engine Engine, e entry, err e
 	return err == nil && running > 0
 }
 
-// ready asks once. Shards that follow a leader listen nowhere: for them to run
-// is all there is.
+// ready asks once. It takes less than a probe's interval: an answer that does not
+// come must be counted before the next probe is due, or that one is left out.
+// Shards that follow a leader listen nowhere: for them to run is all there is.
 func (s *shard) ready(ctx context.Context, engine Engine, e entry) error {
 	if e.Shard.Rank > 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Probe)
+	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Probe*3/4)
 	defer cancel()
 	return engine.Ready(ctx, endpoint(e))
 }
