@@ -35,7 +35,7 @@ func (h *Hub) join(ctx context.Context, j protocol.Join) (protocol.Certificate, 
 	}
 	token, err := pki.ParseJoinToken(j.Token)
 	if err != nil {
-		return none, refuse(protocol.CodeInvalid, "the join token cannot be read; copy the whole line, or make a new one with `llmgw-control token`")
+		return none, refuse(protocol.CodeInvalid, "the join token cannot be read; copy the whole line, or make a new one with `llmgw-control token join create`")
 	}
 	node := inventory.NodeID(j.Node)
 	if n := h.cfg.Registry.Snapshot().Node(node); n != nil && n.Hearing != inventory.Lost {
@@ -60,7 +60,7 @@ func (h *Hub) join(ctx context.Context, j protocol.Join) (protocol.Certificate, 
 }
 
 func (h *Hub) tokenRefusal(token pki.JoinToken, err error) error {
-	const anew = "make a new one with `llmgw-control token`"
+	const anew = "make a new one with `llmgw-control token join create`"
 	switch {
 	case errors.Is(err, ErrTokenUsed):
 		h.log.Warn("a join token was tried again after it was used", "token", token.ID())

@@ -57,7 +57,7 @@ func NewJoinToken(pin string) (JoinToken, error) {
 func ParseJoinToken(s string) (JoinToken, error) {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(s), tokenPrefix)
 	if !ok {
-		return JoinToken{}, fmt.Errorf("%w: it must begin with %q; make one with `llmgw-control token`", ErrToken, tokenPrefix)
+		return JoinToken{}, fmt.Errorf("%w: it must begin with %q; make one with `llmgw-control token join create`", ErrToken, tokenPrefix)
 	}
 	parts := strings.Split(rest, ".")
 	if len(parts) != 3 {
