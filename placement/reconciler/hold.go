@@ -62,14 +62,22 @@ func (s *step) keepRoom() {
 		if g.entry == nil || g.rank() <= s.out {
 			return
 		}
-		for _, u := range g.units {
-			if s.outNode(u) == nil || !u.DrainBy.IsZero() {
-				continue
-			}
-			if d, _ := s.placer.Choose(s.fleet, Request(&g.entry.Model), nil); d.Placed {
-				s.fleet = s.fleet.With(expected(&u.Replica, d.Candidate)...)
-			}
+		s.keepRoomOf(g)
+	}
+}
+
+// keepRoomOf ends with the first replica that fits nowhere: the next would not
+// either.
+func (s *step) keepRoomOf(g *group) {
+	for _, u := range g.units {
+		if s.outNode(u) == nil || !u.DrainBy.IsZero() {
+			continue
 		}
+		d, _ := s.placer.Choose(s.fleet, Request(&g.entry.Model), nil)
+		if !d.Placed {
+			return
+		}
+		s.fleet = s.fleet.With(expected(&u.Replica, d.Candidate)...)
 	}
 }
 

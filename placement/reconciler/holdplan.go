@@ -125,14 +125,18 @@ func (p *holdPlanner) add(r *Replica) {
 
 // move finds room for the replacements of one model, and says what finds none.
 func (p *holdPlanner) move(m *heldModel) {
-	left := m.Ready
+	left, full := m.Ready, false
+	var trace placement.Trace
 	for _, r := range m.there {
 		move := Move{Replica: r.ID}
 		for _, s := range r.Shards {
 			move.From = append(move.From, s.Spot.Node)
 		}
-		d, trace := p.placer.Choose(p.fleet, Request(&m.entry.Model), nil)
-		if d.Placed {
+		var d placement.Decision
+		if !full { // where one fits nowhere, the next does not either
+			d, trace = p.placer.Choose(p.fleet, Request(&m.entry.Model), nil)
+		}
+		if full = !d.Placed; !full {
 			move.Profile = d.Candidate.Profile
 			p.fleet = p.fleet.With(expected(r, d.Candidate)...)
 			for _, spot := range d.Candidate.Spots {
