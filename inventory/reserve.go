@@ -29,7 +29,7 @@ func (n *Node) Without(replica string) *Node { return n.without(replica) }
 // A shard that is there already is replaced, so a repetition changes nothing.
 func (n *Node) with(as []Allocation) *Node {
 	next := *n
-	next.Allocations = slices.Clone(n.Allocations)
+	next.Allocations = append(make([]Allocation, 0, len(n.Allocations)+len(as)), n.Allocations...)
 	for _, a := range as {
 		if a.Node != n.ID {
 			continue

@@ -26,8 +26,9 @@ type class struct {
 	// at and moved are how far the journals were read, scale is what the
 	// model's replicas were when spread was last weighed for all.
 	at, moved, scale int
-	stamps           []uint32
-	stamp            uint32
+	// stamps and priced mark hosts and domains that were looked at in this round.
+	stamps, priced []uint32
+	stamp          uint32
 
 	excluded []answer
 	trace    ProfileTrace
@@ -79,7 +80,7 @@ func newClass(x *Index, m *catalog.Model, p *catalog.Profile) *class {
 		q:      newQuery(x.placer, Request{Model: m}, p).in(x.land, f.stands),
 		follow: f,
 		codes:  make([]uint8, hosts), static: make([]uint8, hosts), missing: make([]int64, hosts), base: make([]float64, hosts),
-		best: newTournament(hosts), stamps: make([]uint32, hosts),
+		best: newTournament(hosts), stamps: make([]uint32, hosts), priced: make([]uint32, len(x.land.domains)),
 	}
 	c.trace = ProfileTrace{Profile: p.Name, Looked: hosts, Counts: map[Reason]int{}}
 	c.counts[0] = int32(hosts)
@@ -127,13 +128,17 @@ func (c *class) catchUp(x *Index) {
 
 // repriced weighs vacant hosts of a domain again.
 func (c *class) repriced(x *Index, domain int32) {
-	d := &x.land.domains[domain]
 	if c.group != nil {
-		return // a group weighs its domains when it is asked
-	}
-	if !c.q.opens() {
+		if n := c.group.number[domain]; n >= 0 {
+			c.group.domains[n].stale = true
+		}
 		return
 	}
+	if !c.q.opens() || c.priced[domain] == c.stamp {
+		return
+	}
+	c.priced[domain] = c.stamp
+	d := &x.land.domains[domain]
 	for _, at := range d.members {
 		if c.codes[at] == 0 && x.land.hosts[at].vacant {
 			c.weigh(at)
@@ -155,15 +160,15 @@ func (c *class) spread(x *Index) {
 	for ; c.moved < s.first+len(s.moved); c.moved++ {
 		at := s.moved[c.moved-s.first]
 		c.reconsider(at)
-		c.nearby(x, at, inventory.LevelRack)
+		c.nearby(s.plans[0], at)
 		if sp := c.q.profile.Spread; sp != nil && sp.Level != inventory.LevelRack && sp.Level != inventory.LevelNode {
-			c.nearby(x, at, sp.Level)
+			c.nearby(x.land.plan(sp.Level), at)
 		}
 	}
 }
 
-func (c *class) nearby(x *Index, at int32, level inventory.Level) {
-	p := x.land.plan(level)
+// nearby weighs the hosts again that share a domain with one.
+func (c *class) nearby(p *plan, at int32) {
 	if number := p.of[at]; number >= 0 {
 		for _, o := range p.members[number] {
 			c.reconsider(o)

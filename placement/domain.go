@@ -32,9 +32,10 @@ type gang struct {
 // room is how many vacant hosts of a domain a gang could use, and what it costs
 // the gang's kind, in devices, when one of them is opened.
 type room struct {
-	gang  int
-	hosts int
-	cost  float64
+	gang   int
+	hosts  int
+	priced int // hosts when the cost was worked out
+	cost   float64
 }
 
 func gangsOf(m *measurer) []gang {
@@ -132,8 +133,8 @@ func (d *domain) reprice(l *landscape) (changed bool) {
 		r := &d.rooms[i]
 		g := &l.gangs[r.gang]
 		cost := g.chance * float64(g.devices) * openingLoss(r.hosts, g.shards)
-		changed = changed || cost != r.cost
-		r.cost = cost
+		changed = changed || r.hosts != r.priced
+		r.cost, r.priced = cost, r.hosts
 	}
 	return changed
 }

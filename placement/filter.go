@@ -131,12 +131,12 @@ func byHold(q *query) refusal {
 }
 
 func byPool(q *query) refusal {
-	if q.h.node.Pool() == q.profile.Pool {
+	if q.h.pool == q.profile.Pool {
 		return refusal{}
 	}
 	return refusal{reason: Pool, say: func(q *query, _ refusal) string {
 		is, wants := "is in no pool", "the profile asks for none"
-		if p := q.h.node.Pool(); p != "" {
+		if p := q.h.pool; p != "" {
 			is = "is in pool " + p
 		}
 		if q.profile.Pool != "" {

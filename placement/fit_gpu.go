@@ -58,9 +58,27 @@ func (q *query) reach(d *device) step {
 	return roomy
 }
 
+// has reports whether any device is of the class. Banks are few and devices
+// many, and most hosts have other classes.
+func (h *host) has(class inventory.Class) bool {
+	if class == "" || len(h.banks) == 0 {
+		return true
+	}
+	for b := range h.banks {
+		if h.banks[b].class == class {
+			return true
+		}
+	}
+	return len(h.banks) == mostBanks
+}
+
 func (q *query) count() {
 	t := &q.tally
 	*t = tally{most: -1}
+	if !q.h.has(q.need.class) {
+		t.reached[other] = len(q.h.devices)
+		return
+	}
 	var ended [roomy + 1]int // by the last step they got to
 	for i := range q.h.devices {
 		d := &q.h.devices[i]

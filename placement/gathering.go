@@ -12,9 +12,10 @@ type gathering struct {
 type gathered struct {
 	domain int32
 	room   int
-	stale  bool
-	best   []member
-	total  float64
+	// stale says that best and total have to be worked out again.
+	stale bool
+	best  []member
+	total float64
 }
 
 func newGathering(q *query) *gathering {
@@ -63,9 +64,8 @@ func (c *class) gather(shards int) []member {
 		if in.stale {
 			c.refresh(in, shards)
 		}
-		total := in.total - c.q.groupLoss(&c.q.land.domains[in.domain], in.best, in.room)
-		if chosen == nil || total > best {
-			chosen, best = in.best, total
+		if chosen == nil || in.total > best {
+			chosen, best = in.best, in.total
 		}
 	}
 	return chosen
@@ -79,6 +79,7 @@ func (c *class) refresh(in *gathered, shards int) {
 		}
 	}
 	in.best, in.total = cheapest(c.spots, shards, in.best)
+	in.total -= c.q.groupLoss(&c.q.land.domains[in.domain], in.best, in.room)
 	in.stale = false
 }
 

@@ -8,6 +8,7 @@ import (
 // that a question of many profiles does not walk its allocations again.
 type host struct {
 	node *inventory.Node
+	pool string
 	// memory, cores and disk may still be given out; keptMB and keptCores are
 	// the system's.
 	memory, cores, disk amount
@@ -23,6 +24,8 @@ type host struct {
 	// suits names, for each part of the mix, the profile with which the node
 	// could serve it if it were empty: its place and one, or zero for none.
 	suits []uint8
+	// topo is how the devices lie to each other; nil until someone asks.
+	topo *topology
 	// domains are the networks and the NVLink domain the node is in, as numbers
 	// of the landscape.
 	domains []int32
@@ -69,7 +72,7 @@ func (h *host) fill(n *inventory.Node, lasting bool) {
 	h.cores.free, h.cores.known = int64(cores), known
 	h.disk.free, h.disk.known = n.FreeDiskMB()
 	if lasting || len(h.devices) != len(n.Facts.Devices) {
-		h.devices = h.devices[:0]
+		h.devices, h.topo, h.pool = h.devices[:0], nil, n.Pool()
 		for i := range n.Facts.Devices {
 			d := device{of: &n.Facts.Devices[i]}
 			d.capability, d.capKnown = capability(d.of.ComputeCapability)

@@ -50,35 +50,19 @@ type duel struct {
 func newDuel(t *testing.T, seed uint64) *duel {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 11))
-	var lines []string
-	for i := range 6 + rng.IntN(20) {
-		lines = append(lines, randomNode(rng, fmt.Sprintf("n%02d", i))+pick(rng, "", " pdu=p1", " pdu=p2")+
-			pick(rng, "", " fabric=ib0@f0", " fabric=ib1@f1", " fabric=ib0@f1+ib2")+
-			pick(rng, "", " imex=READY", " imex=DOWN"))
-		if strings.Contains(lines[i], "gpu=") && rng.IntN(2) == 0 {
-			lines[i] += pick(rng, " nvl=r1/1", " nvl=r2/1")
-		}
+	d := &duel{t: t, rng: rng, replicas: map[string][]inventory.NodeID{}}
+	lines := mixedFleet(rng)
+	d.models = mixedModels(rng)
+	if seed%2 == 0 {
+		// Nodes that are alike part only by what a placement spoils elsewhere.
+		lines, d.models = alikeFleet(rng), alikeModels()
 	}
 	world, err := inventorytest.Parse(strings.Join(lines, "\n"))
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	d := &duel{t: t, rng: rng, world: world, replicas: map[string][]inventory.NodeID{}}
-	for i := range 6 {
-		m := randomModel(rng, fmt.Sprintf("m%d", i))
-		if p := &m.Profiles[0]; i%2 == 0 {
-			p.Shards, p.Pool, p.Build = 2+rng.IntN(2), "", ""
-			p.Fabric, p.NVLinkDomain = pick(rng, "", "any", "ib0"), rng.IntN(4) == 0
-			second := *p
-			second.Name, second.Shards, second.GPU = "second", 1, nil
-			m.Profiles = append(m.Profiles, second)
-		}
-		if rng.IntN(3) == 0 {
-			m.Files = []catalog.File{{Path: "w.gguf", Bytes: 20 << 30}}
-		}
-		d.models = append(d.models, m)
-	}
-	if rng.IntN(2) == 0 {
+	d.world = world
+	if seed%2 == 0 || rng.IntN(2) == 0 {
 		for i := range d.models {
 			d.placer.Mix.Parts = append(d.placer.Mix.Parts, placement.MixPart{Model: &d.models[i], Weight: float64(1 + rng.IntN(5))})
 		}
@@ -94,6 +78,59 @@ func newDuel(t *testing.T, seed uint64) *duel {
 	d.index = placement.NewIndex(d.placer)
 	d.index.Advance(world)
 	return d
+}
+
+func mixedFleet(rng *rand.Rand) []string {
+	var lines []string
+	for i := range 6 + rng.IntN(20) {
+		line := randomNode(rng, fmt.Sprintf("n%02d", i)) + pick(rng, "", " pdu=p1", " pdu=p2") +
+			pick(rng, "", " fabric=ib0@f0", " fabric=ib1@f1", " fabric=ib0@f1+ib2") + pick(rng, "", " imex=READY", " imex=DOWN")
+		if strings.Contains(line, "gpu=") && rng.IntN(2) == 0 {
+			line += pick(rng, " nvl=r1/1", " nvl=r2/1")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func mixedModels(rng *rand.Rand) []catalog.Model {
+	var out []catalog.Model
+	for i := range 6 {
+		m := randomModel(rng, fmt.Sprintf("m%d", i))
+		if p := &m.Profiles[0]; i%2 == 0 {
+			p.Shards, p.Pool, p.Build = 2+rng.IntN(2), "", ""
+			p.Fabric, p.NVLinkDomain = pick(rng, "", "any", "ib0"), rng.IntN(4) == 0
+			second := *p
+			second.Name, second.Shards, second.GPU = "second", 1, nil
+			m.Profiles = append(m.Profiles, second)
+		}
+		if rng.IntN(3) == 0 {
+			m.Files = []catalog.File{{Path: "w.gguf", Bytes: 20 << 30}}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func alikeFleet(rng *rand.Rand) []string {
+	var lines []string
+	for i := range 10 + rng.IntN(10) {
+		lines = append(lines, fmt.Sprintf("n%02d gpu=8xH100-80 rack=r%d fabric=ib@f%d", i, rng.IntN(6), rng.IntN(4)))
+	}
+	return lines
+}
+
+func alikeModels() []catalog.Model {
+	var out []catalog.Model
+	for i, shape := range [][2]int{{1, 1}, {2, 1}, {4, 1}, {8, 1}, {8, 2}, {8, 3}} {
+		m := onDevices(shape[0], "H100-80")
+		m.Name = catalog.Name(fmt.Sprintf("m%d", i))
+		if m.Profiles[0].Shards = shape[1]; shape[1] > 1 {
+			m.Profiles[0].Fabric = "any"
+		}
+		out = append(out, *m)
+	}
+	return out
 }
 
 func (d *duel) step() {

@@ -1,37 +1,70 @@
 package placement
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 
 	"llmgw.io/llmgw/inventory"
 )
 
-// layout is how the open devices of a host lie to each other, as sets of bits:
-// bit i is the i-th of them, in order of index.
-type layout struct {
-	count int // how many are to be taken
-	n     int
-	open  uint64
-	links [maxLaid]uint64 // by device: those it is linked to
-	// numa and adapter are, by device, the bit of its memory node and of its
+// topology is how the devices of a host lie to each other, as sets of bits: bit
+// i is the i-th device in order of index.
+type topology struct {
+	order []int // places in the host's list
+	// links are, by device, those it is linked to.
+	links []uint64
+	// numas and adapters are, by device, the bit of its memory node and of its
 	// nearest adapter, which stands for a switch of the host's bus. Unknown
 	// ones are all alike.
-	numa, adapter [maxLaid]uint64
-	// blocks are aligned pairs and quads of which every device is open.
-	blocks  [maxLaid]uint64
-	nblocks int
-
-	best  uint64
-	least harm
+	numas, adapters []uint64
+	// blocks are aligned quads and pairs.
+	blocks []uint64
 }
 
 const (
-	// maxLaid is the most open devices that are compared set by set.
+	// maxLaid is the most devices of which sets are compared.
 	maxLaid = 64
 	// mostSets bounds how many sets are compared; any choice among 16 devices
 	// stays below it. Where there are more, only neighbours are.
 	mostSets = 13_000
 )
+
+// topologyOf works out the topology of a host's devices.
+func topologyOf(h *host) *topology {
+	n := len(h.devices)
+	bits := make([]uint64, 3*n)
+	t := &topology{order: make([]int, n), links: bits[:n], numas: bits[n : 2*n], adapters: bits[2*n:]}
+	for i := range t.order {
+		t.order[i] = i
+	}
+	device := func(i int) *inventory.Device { return h.devices[t.order[i]].of }
+	slices.SortStableFunc(t.order, func(a, b int) int { return cmp.Compare(h.devices[a].of.Index, h.devices[b].of.Index) })
+	for i := range n {
+		t.numas[i], t.adapters[i] = 1<<i, 1<<i
+		for k := range n {
+			if linked(device(i), device(k)) {
+				t.links[i] |= 1 << k
+			}
+			if k < i && device(k).NUMA == device(i).NUMA {
+				t.numas[i] = t.numas[k]
+			}
+			if k < i && device(k).NearestNIC == device(i).NearestNIC {
+				t.adapters[i] = t.adapters[k]
+			}
+		}
+	}
+	for _, size := range []int{4, 2} {
+		for at := 0; at+size <= n; at++ {
+			if first := device(at).Index; first%size == 0 && device(at+size-1).Index == first+size-1 {
+				t.blocks = append(t.blocks, (1<<size-1)<<at)
+			}
+		}
+	}
+	return t
+}
+
+func linked(a, b *inventory.Device) bool { return slices.Contains(a.NVLinkPeers, b.Index) }
 
 // harm is what is bad about a set of devices, the worst first.
 type harm struct {
@@ -56,77 +89,86 @@ func (h harm) less(o harm) bool {
 	return h.cut < o.cut
 }
 
-// lay works out the layout of devices in order of index.
-func lay(open []*inventory.Device, count int) *layout {
-	l := &layout{count: count, n: len(open), least: harm{unlinked: 1 << 30}}
-	for i, d := range open {
-		l.open |= 1 << i
-		for k, o := range open {
-			if linked(d, o) {
-				l.links[i] |= 1 << k
-			}
-		}
-		l.numa[i], l.adapter[i] = 1<<i, 1<<i
-		for k, o := range open[:i] {
-			if o.NUMA == d.NUMA {
-				l.numa[i] = l.numa[k]
-			}
-			if o.NearestNIC == d.NearestNIC {
-				l.adapter[i] = l.adapter[k]
-			}
-		}
+// together picks so many of the open devices, such that the harm is least:
+// linked to each other, then at one memory node, then near one adapter, then
+// such that aligned quads and pairs stay whole, then with few links to what
+// stays free. The lowest devices break ties. It compares every set that could
+// be better.
+func (t *topology) together(open uint64, count int) uint64 {
+	n := bits.OnesCount64(open)
+	if count >= n {
+		return open
 	}
-	l.layBlocks(open, 4)
-	l.layBlocks(open, 2)
-	return l
+	s := search{topology: t, open: open, count: count, least: harm{unlinked: 1 << 30}}
+	if sets(n, count) <= mostSets {
+		s.extend(open, part{})
+	} else {
+		s.runs()
+	}
+	return s.best
 }
 
-func linked(a, b *inventory.Device) bool {
-	for _, peer := range a.NVLinkPeers {
-		if peer == b.Index {
-			return true
+// search looks for the best set of devices.
+type search struct {
+	*topology
+	open  uint64
+	count int
+	best  uint64
+	least harm
+}
+
+// part is a set in the making.
+type part struct {
+	set, numas, adapters uint64
+	harm                 harm
+}
+
+func (t *topology) with(p part, i int) part {
+	p.harm.unlinked += bits.OnesCount64(p.set &^ t.links[i])
+	p.set, p.numas, p.adapters = p.set|1<<i, p.numas|t.numas[i], p.adapters|t.adapters[i]
+	p.harm.numas, p.harm.adapters = bits.OnesCount64(p.numas), bits.OnesCount64(p.adapters)
+	return p
+}
+
+// extend adds one of the devices in rest. What it prunes by grows with every
+// device; the other harm is known only when the set is whole.
+func (s *search) extend(rest uint64, p part) {
+	left := s.count - bits.OnesCount64(p.set)
+	if left == 0 {
+		s.compare(p)
+		return
+	}
+	for ; bits.OnesCount64(rest) >= left; rest &= rest - 1 {
+		if next := s.with(p, bits.TrailingZeros64(rest)); !s.least.less(next.harm) {
+			s.extend(rest&(rest-1), next)
 		}
 	}
-	return false
 }
 
-func (l *layout) layBlocks(open []*inventory.Device, size int) {
-	for at := 0; at+size <= len(open); at++ {
-		if first := open[at].Index; first%size == 0 && open[at+size-1].Index == first+size-1 && l.nblocks < maxLaid {
-			l.blocks[l.nblocks] = (1<<size - 1) << at
-			l.nblocks++
+// runs compares only runs of neighbours.
+func (s *search) runs() {
+	for first := s.open; bits.OnesCount64(first) >= s.count; first &= first - 1 {
+		p, rest := part{}, first
+		for range s.count {
+			p = s.with(p, bits.TrailingZeros64(rest))
+			rest &= rest - 1
+		}
+		s.compare(p)
+	}
+}
+
+func (s *search) compare(p part) {
+	for _, b := range s.blocks {
+		if b&^s.open == 0 && b&p.set != 0 && b&^p.set != 0 {
+			p.harm.broken++
 		}
 	}
-}
-
-// together picks the set with the least harm: devices that are linked to each
-// other, then at one memory node, then near one adapter, then such that aligned
-// quads and pairs stay whole, then with few links to what stays free. The
-// lowest devices break ties. It compares every set that could be better.
-func (l *layout) together() uint64 {
-	if l.count == l.n {
-		return l.open
+	for rest := p.set; rest != 0; rest &= rest - 1 {
+		p.harm.cut += bits.OnesCount64(s.links[bits.TrailingZeros64(rest)] & s.open &^ p.set)
 	}
-	if sets(l.n, l.count) <= mostSets {
-		l.extend(0, 0, harm{}, 0, 0)
-		return l.best
+	if p.harm.less(s.least) {
+		s.best, s.least = p.set, p.harm
 	}
-	for at := 0; at+l.count <= l.n; at++ {
-		l.extendOnly(at)
-	}
-	return l.best
-}
-
-// extendOnly compares one run of neighbours.
-func (l *layout) extendOnly(at int) {
-	var set, numas, adapters uint64
-	h := harm{}
-	for i := at; i < at+l.count; i++ {
-		h.unlinked += bits.OnesCount64(set &^ l.links[i])
-		set, numas, adapters = set|1<<i, numas|l.numa[i], adapters|l.adapter[i]
-	}
-	h.numas, h.adapters = bits.OnesCount64(numas), bits.OnesCount64(adapters)
-	l.compare(set, h)
 }
 
 // sets is how many sets of count there are among n, or more than mostSets.
@@ -138,38 +180,4 @@ func sets(n, count int) int {
 		}
 	}
 	return out
-}
-
-// extend adds devices from one on. What it prunes grows with every device: the
-// rest of harm is known only when the set is whole.
-func (l *layout) extend(from int, set uint64, h harm, numas, adapters uint64) {
-	left := l.count - bits.OnesCount64(set)
-	if left == 0 {
-		l.compare(set, h)
-		return
-	}
-	for i := from; i+left <= l.n; i++ {
-		next := h
-		next.unlinked += bits.OnesCount64(set &^ l.links[i])
-		numa, adapter := numas|l.numa[i], adapters|l.adapter[i]
-		next.numas, next.adapters = bits.OnesCount64(numa), bits.OnesCount64(adapter)
-		if l.least.less(next) {
-			continue
-		}
-		l.extend(i+1, set|1<<i, next, numa, adapter)
-	}
-}
-
-func (l *layout) compare(set uint64, h harm) {
-	for _, b := range l.blocks[:l.nblocks] {
-		if b&set != 0 && b&^set != 0 {
-			h.broken++
-		}
-	}
-	for rest := set; rest != 0; rest &= rest - 1 {
-		h.cut += bits.OnesCount64(l.links[bits.TrailingZeros64(rest)] & l.open &^ set)
-	}
-	if h.less(l.least) {
-		l.best, l.least = set, h
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"llmgw.io/llmgw/inventory"
 )
 
 // A node's fragmentation is how many of its free devices the next request of
@@ -16,6 +18,7 @@ import (
 // bank is the devices of one kind on a host.
 type bank struct {
 	table *table
+	class inventory.Class
 	// unit is a whole device, in MiB; 1 where its size is unknown.
 	unit int64
 	// free is what is left of each healthy device, in descending order.
@@ -177,15 +180,18 @@ func (m *measurer) survey(h *host) {
 			h.banks[d.bank].all++
 			continue
 		}
-		if len(h.banks) == math.MaxInt8 {
+		if len(h.banks) == mostBanks {
 			d.bank = -1 // a node of so many kinds is not measured further
 			continue
 		}
 		d.bank = int8(len(h.banks))
 		unit := max(1, d.nominalMB)
-		h.banks = append(h.banks, bank{table: m.table(h, d, unit), unit: unit, all: 1})
+		h.banks = append(h.banks, bank{table: m.table(h, d, unit), class: d.of.Class, unit: unit, all: 1})
 	}
 }
+
+// mostBanks is the most kinds of devices that are told apart on a host.
+const mostBanks = 64
 
 // sameKind reports whether two devices are alike for every question.
 func sameKind(a, b *device) bool {
@@ -285,7 +291,7 @@ func (h *host) freeCores(take int64) int64 {
 // far as that does not change with load.
 func (q *query) suits(h *host) bool {
 	n := h.node
-	if n.Pool() != q.profile.Pool {
+	if h.pool != q.profile.Pool {
 		return false
 	}
 	for _, key := range q.labels {

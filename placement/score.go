@@ -1,10 +1,6 @@
 package placement
 
-import (
-	"math"
-
-	"llmgw.io/llmgw/inventory"
-)
+import "math"
 
 // Scores are in device-seconds: how long how many devices are expected to do
 // nothing because of the placement. Every part is a loss, so the best node
@@ -274,13 +270,13 @@ func (q *query) spreadLoss() float64 {
 		return 0
 	}
 	here := s.nodes[q.at]
-	near, known := s.at(q.land, q.at, inventory.LevelRack)
+	near, known := s.rack(q.at)
 	if !known {
 		near = here // a node that does not say its rack is one of its own
 	}
 	loss := sameFate * float64(here+near) / float64(2*s.scale())
 	if sp := q.profile.Spread; sp != nil && sp.MaxPerDomain == 0 {
-		if count, known := s.at(q.land, q.at, sp.Level); known {
+		if count, known := s.at(q.at, sp.Level); known {
 			loss += uneven * float64(count)
 		}
 	}

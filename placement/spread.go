@@ -11,7 +11,7 @@ func bySpread(q *query) refusal {
 	if s == nil || s.MaxPerDomain == 0 {
 		return refusal{}
 	}
-	has, known := q.stands.at(q.land, q.at, s.Level)
+	has, known := q.stands.at(q.at, s.Level)
 	if !known {
 		return refusal{reason: Spread, say: func(q *query, _ refusal) string {
 			level := q.profile.Spread.Level

@@ -12,6 +12,7 @@ import (
 type standing struct {
 	total  int
 	levels []inventory.Level // beside the node, the rack first
+	plans  []*plan           // of the levels
 	counts [][]int32         // by level, then by domain of the plan
 	nodes  []int32           // by host
 	where  map[string][]int32
@@ -23,6 +24,9 @@ type standing struct {
 
 func newStanding(l *landscape, m *catalog.Model) *standing {
 	s := &standing{levels: levelsOf(m)}
+	for _, level := range s.levels {
+		s.plans = append(s.plans, l.plan(level))
+	}
 	for i := range l.hosts {
 		as := l.hosts[i].node.Allocations
 		for k := range as {
@@ -50,8 +54,8 @@ func (s *standing) add(l *landscape, host int32, replica string, by int32) {
 	if s.where == nil {
 		s.where = map[string][]int32{}
 		s.nodes = make([]int32, len(l.hosts))
-		for _, level := range s.levels {
-			s.counts = append(s.counts, make([]int32, len(l.plan(level).members)))
+		for _, p := range s.plans {
+			s.counts = append(s.counts, make([]int32, len(p.members)))
 		}
 	}
 	at := s.where[replica]
@@ -65,8 +69,8 @@ func (s *standing) add(l *landscape, host int32, replica string, by int32) {
 	if !slices.Contains(at, host) {
 		s.nodes[host] += by
 	}
-	for i, level := range s.levels {
-		of := l.plan(level).of
+	for i, p := range s.plans {
+		of := p.of
 		number := of[host]
 		if number >= 0 && !slices.ContainsFunc(at, func(o int32) bool { return of[o] == number }) {
 			s.counts[i][number] += by
@@ -97,22 +101,27 @@ func (s *standing) note(host int32, hosts int) {
 
 // at is how many replicas stand in the host's domain of a level; known is false
 // where the host does not say its domain.
-func (s *standing) at(l *landscape, host int, level inventory.Level) (count int32, known bool) {
+func (s *standing) at(host int, level inventory.Level) (count int32, known bool) {
 	if level == inventory.LevelNode {
 		if s.nodes == nil {
 			return 0, true
 		}
 		return s.nodes[host], true
 	}
-	number := l.plan(level).of[host]
-	if number < 0 {
+	return s.in(slices.Index(s.levels, level), host)
+}
+
+// rack is the count in the host's rack.
+func (s *standing) rack(host int) (count int32, known bool) { return s.in(0, host) }
+
+func (s *standing) in(level, host int) (count int32, known bool) {
+	if level < 0 || s.plans[level].of[host] < 0 {
 		return 0, false
 	}
-	i := slices.Index(s.levels, level)
-	if s.nodes == nil || i < 0 {
+	if s.nodes == nil {
 		return 0, true
 	}
-	return s.counts[i][number], true
+	return s.counts[level][s.plans[level].of[host]], true
 }
 
 // scale is the number of replicas, to a power of two: a slow measure of what

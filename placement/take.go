@@ -17,24 +17,38 @@ func (q *query) take() []inventory.DeviceShare {
 		at, _ := q.bestShare(q.h.freeCores(int64(q.need.cores)))
 		return []inventory.DeviceShare{{Index: q.h.devices[at].of.Index, MemoryMB: q.need.deviceMB}}
 	}
-	open := q.open()
 	out := make([]inventory.DeviceShare, 0, q.need.devices)
-	if len(open) > maxLaid {
-		for _, d := range window(open, q.need.devices) {
+	if q.devices().reached[roomy] == q.need.devices {
+		for _, d := range q.open() {
 			out = append(out, inventory.DeviceShare{Index: d.Index})
 		}
 		return out
 	}
-	l := lay(open, q.need.devices)
-	for set := l.together(); set != 0; set &= set - 1 {
-		out = append(out, inventory.DeviceShare{Index: open[bits.TrailingZeros64(set)].Index})
+	if len(q.h.devices) > maxLaid {
+		for _, d := range window(q.open(), q.need.devices) {
+			out = append(out, inventory.DeviceShare{Index: d.Index})
+		}
+		return out
+	}
+	if q.h.topo == nil {
+		q.h.topo = topologyOf(q.h)
+	}
+	var open uint64
+	for i, at := range q.h.topo.order {
+		if q.reach(&q.h.devices[at]) == roomy {
+			open |= 1 << i
+		}
+	}
+	for set := q.h.topo.together(open, q.need.devices); set != 0; set &= set - 1 {
+		at := q.h.topo.order[bits.TrailingZeros64(set)]
+		out = append(out, inventory.DeviceShare{Index: q.h.devices[at].of.Index})
 	}
 	return out
 }
 
 // open lists the devices that pass every question, in order of index.
 func (q *query) open() []*inventory.Device {
-	var out []*inventory.Device
+	out := make([]*inventory.Device, 0, len(q.h.devices))
 	for i := range q.h.devices {
 		if d := &q.h.devices[i]; q.reach(d) == roomy {
 			out = append(out, d.of)
