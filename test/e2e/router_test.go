@@ -61,7 +61,7 @@ func (r *routerAlone) start() {
 // though it is killed.
 func TestRouterAlone(t *testing.T) {
 	t.Parallel()
-	r := startRouter(t, "--say", "word", "--output-tokens", "400", "--inter-token-latency", "20ms")
+	r := startRouter(t, "--say", "word", "--output-tokens", "400", "--inter-token-latency", "5ms")
 	if a := (client{r.base, r.key + "x"}).chat(t, "static"); a.status != http.StatusUnauthorized {
 		t.Errorf("another key: %s", a)
 	}
