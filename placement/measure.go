@@ -230,7 +230,7 @@ func (m *measurer) asksOf(h *host, d *device, unit int64) []ask {
 		if len(p.profiles) == 0 {
 			continue
 		}
-		chance := p.chance * math.Pow(p.profiles[0].size(unit), rarity)
+		chance := p.chance * math.Pow(min(1, p.profiles[0].size(unit)), rarity)
 		sum += chance
 		if h.suits[i] == 0 {
 			continue

@@ -7,12 +7,12 @@ import "math"
 // loses least; ties go to the lowest node id.
 //
 // What is spoiled of the fleet's shape stays spoiled until replicas leave,
-// patience seconds on the average. The proportions of fragment, balance and
+// patience seconds or so. The proportions of fragment, balance and
 // leftover come from replaying the trace of "Beware of Fragmentation" (USENIX
 // ATC 2023), whose measure the first of them is; bench/placement repeats that.
 const (
 	// patience turns devices that are lost to the fleet into device-seconds.
-	patience = 600.0
+	patience = 300.0
 	// imbalance is lost, in devices, where all devices stay free and no cores
 	// do, or the other way round: what is left of a host that has run out of
 	// one is worth nothing.
@@ -23,8 +23,10 @@ const (
 	idleDevice = 0.0034
 	idleCores  = 0.028
 	idleMemory = 0.001
-	// rarity is the power of its size with which a part of the mix counts:
-	// large requests are rare, and to keep room for each costs all others.
+	// rarity is the power of its size with which a part of the mix counts that
+	// wants a part of a device: small requests fill what large ones leave, and
+	// to keep room for each large one costs all others. Whole devices count as
+	// often as they are asked for.
 	rarity = -0.6
 	// deadDomain and crowding shape what opening a vacant host costs groups of
 	// several nodes, in hosts: less where no group has room anyway, and more
