@@ -24,6 +24,7 @@ import (
 //	choose [profiles=(a,b)] [avoid=(node,…)] [apart=(model,…)] [take=replica]
 //	headroom [limit=n]
 //	verify                    does the last choice still hold
+//	preempt for=critical …    who would make room; see preempt_test.go
 //
 // Every trace is held against its law: looked at = chosen + the reasons.
 func TestScript(t *testing.T) {
@@ -45,6 +46,8 @@ func TestScript(t *testing.T) {
 				return s.headroom(t, d)
 			case "verify":
 				return s.verify()
+			case "preempt":
+				return s.preempt(t, d)
 			}
 			d.Fatalf(t, "no such command: %s", d.Cmd)
 			return ""
