@@ -139,15 +139,16 @@ func newMeasurer(m Mix) *measurer {
 	out := &measurer{tables: map[string]*table{}}
 	sum := 0.0
 	for _, p := range m.Parts {
-		part := measuredPart{chance: max(0, p.Weight)}
+		part := measuredPart{chance: p.Weight}
 		req := Request{Model: p.Model}
 		for _, profile := range req.profiles() {
 			part.profiles = append(part.profiles, newQuery(Placer{}, req, profile))
 		}
-		if len(part.profiles) > 0 {
-			// A group asks for as many nodes as it has shards.
-			part.chance *= float64(part.profiles[0].profile.ShardCount())
+		if len(part.profiles) == 0 || p.Weight <= 0 {
+			continue
 		}
+		// A group asks for as many nodes as it has shards.
+		part.chance *= float64(part.profiles[0].profile.ShardCount())
 		sum += part.chance
 		out.parts = append(out.parts, part)
 	}
@@ -227,9 +228,6 @@ func (m *measurer) asksOf(h *host, d *device, unit int64) []ask {
 	sum := 0.0
 	for i := range m.parts {
 		p := &m.parts[i]
-		if len(p.profiles) == 0 {
-			continue
-		}
 		chance := p.chance * math.Pow(min(1, p.profiles[0].size(unit)), rarity)
 		sum += chance
 		if h.suits[i] == 0 {

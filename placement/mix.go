@@ -1,7 +1,9 @@
 package placement
 
 import (
-	"math"
+	"cmp"
+	"reflect"
+	"slices"
 
 	"llmgw.io/llmgw/catalog"
 )
@@ -19,7 +21,8 @@ type Mix struct {
 	Parts   []MixPart
 }
 
-// MixPart is one model of a mix. Its weight counts beside the others' only.
+// MixPart is one model of a mix. Its weight counts beside the others' only; one
+// of zero or less is left out.
 type MixPart struct {
 	Model  *catalog.Model
 	Weight float64
@@ -32,28 +35,39 @@ type Wanted struct {
 	Replicas, Refused int
 }
 
-// Next is the mix for what is wanted now: m itself while every model's share is
-// within a half of what it was, else a new one.
+// Next is the mix for what is wanted now, in whatever order: m itself while every
+// model's share is within a half of what it was, else a new one.
 func (m Mix) Next(wanted []Wanted) Mix {
 	next := Mix{Version: m.Version + 1}
-	total := 0.0
 	for _, w := range wanted {
 		if weight := float64(w.Replicas + w.Refused); weight > 0 && w.Model != nil {
 			next.Parts = append(next.Parts, MixPart{Model: w.Model, Weight: weight})
-			total += weight
 		}
 	}
-	if len(next.Parts) != len(m.Parts) {
-		return next
+	slices.SortStableFunc(next.Parts, func(a, b MixPart) int { return cmp.Compare(a.Model.Name, b.Model.Name) })
+	if m.near(next) {
+		return m
 	}
-	was := m.total()
-	for i, p := range next.Parts {
-		old := m.Parts[i]
-		if old.Model != p.Model || math.Abs(math.Log(p.Weight/total)-math.Log(old.Weight/was)) > math.Ln2/2 {
-			return next
+	return next
+}
+
+// near reports whether two mixes are of the same models in about the same
+// proportion.
+func (m Mix) near(o Mix) bool {
+	if len(m.Parts) != len(o.Parts) {
+		return false
+	}
+	of, all := m.total(), o.total()
+	for i := range m.Parts {
+		a, b := &m.Parts[i], &o.Parts[i]
+		if a.Model != b.Model && !reflect.DeepEqual(a.Model, b.Model) {
+			return false
+		}
+		if r := (a.Weight / of) / (b.Weight / all); r > 1.5 || r < 1/1.5 {
+			return false
 		}
 	}
-	return m
+	return true
 }
 
 func (m Mix) total() float64 {

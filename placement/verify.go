@@ -18,7 +18,7 @@ func (p Placer) Verify(world *inventory.Snapshot, req Request, c Candidate) (Rea
 	if i < 0 {
 		return Excluded, fmt.Sprintf("the model has no profile %s to place any more", c.Profile)
 	}
-	land := newLandscape(p, world.Nodes())
+	land := newLandscape(p, concerned(world, profiles[i], req.Model, c))
 	q := newQuery(p, req, profiles[i]).in(land, newStanding(land, req.Model))
 	if len(c.Spots) != q.profile.ShardCount() {
 		return GroupShape, fmt.Sprintf("profile %s has %d shards now, the candidate has %d", c.Profile, q.profile.ShardCount(), len(c.Spots))
@@ -37,6 +37,20 @@ func (p Placer) Verify(world *inventory.Snapshot, req Request, c Candidate) (Rea
 		}
 	}
 	return q.verifyGroup(c.Spots)
+}
+
+// concerned are the nodes that a candidate rests on: its own, and those with
+// replicas of the model where the profile bounds their number.
+func concerned(world *inventory.Snapshot, p *catalog.Profile, m *catalog.Model, c Candidate) []*inventory.Node {
+	bounded := p.Spread != nil && p.Spread.MaxPerDomain > 0
+	var out []*inventory.Node
+	for _, n := range world.Nodes() {
+		if slices.ContainsFunc(c.Spots, func(s Spot) bool { return s.Node == n.ID }) ||
+			bounded && slices.ContainsFunc(n.Allocations, func(a inventory.Allocation) bool { return a.Model == string(m.Name) }) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 func (q *query) verifyDevices(shares []inventory.DeviceShare) (Reason, string) {

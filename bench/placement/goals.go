@@ -61,6 +61,7 @@ func (s *sheet) lists(path string) error {
 		if r.ours() {
 			_, fgd := pair(all, r.trace)
 			s.most("openb "+r.trace, "unallocated devices at 100 %, beside FGD's", r.of["unall@100"], fgd.of["unall@100"])
+			s.most("openb "+r.trace, "unallocated devices at 130 %, beside FGD's", r.of["unall@130"], fgd.of["unall@130"])
 		}
 	}
 	return nil

@@ -58,34 +58,56 @@ func newOpenb(m message, c *clock) (*openb, error) {
 	c.Nodes = len(nodes)
 	o := &openb{clock: c, models: map[int]*catalog.Model{}}
 	var mix placement.Mix
-	specs := map[string][]string{}
 	for i, s := range m.Shapes {
 		t := task{CPU: s.CPU, GPUs: s.GPUs, Milli: s.Milli, Spec: s.Spec}
-		specs[specLabel(s.Spec)] = s.Spec
 		mix.Parts = append(mix.Parts, placement.MixPart{Model: taskModel(catalog.Name("shape-"+strconv.Itoa(i)), t), Weight: s.P})
 	}
-	o.fleet = newFleet(placement.Placer{Mix: mix}, openbNodes(nodes, specs))
+	o.fleet = newFleet(placement.Placer{Mix: mix}, openbNodes(nodes))
 	return o, nil
 }
 
 // specLabel is the label of nodes whose kind of device is one of several.
-func specLabel(spec []string) string { return "one-of/" + strings.Join(spec, "|") }
+func specLabel(spec []string) string {
+	return "one-of/" + strings.Join(slices.Sorted(slices.Values(spec)), "|")
+}
 
-func openbNodes(in []openbNode, specs map[string][]string) []*inventory.Node {
+// specLabels are a node's labels for every set of kinds that its own is in.
+func specLabels(kind string, kinds []string) map[string]string {
+	out := map[string]string{}
+	for set := range 1 << len(kinds) {
+		var spec []string
+		for i, k := range kinds {
+			if set>>i&1 == 1 {
+				spec = append(spec, k)
+			}
+		}
+		if slices.Contains(spec, kind) {
+			out[specLabel(spec)] = "yes"
+		}
+	}
+	return out
+}
+
+func openbNodes(in []openbNode) []*inventory.Node {
+	var kinds []string
+	for _, n := range in {
+		if !slices.Contains(kinds, n.Model) {
+			kinds = append(kinds, n.Model)
+		}
+	}
+	labels := map[string]map[string]string{}
 	out := make([]*inventory.Node, len(in))
 	for i, n := range in {
+		if labels[n.Model] == nil {
+			labels[n.Model] = specLabels(n.Model, kinds)
+		}
 		node := &inventory.Node{ID: nodeID(i), Hearing: inventory.Heard, ShardsKnown: true, Version: 1}
+		node.Facts.Labels = labels[n.Model]
 		host(&node.Facts, n.CPUCap, n.MemCap<<10)
 		for g := range n.GPU {
 			node.Facts.Devices = append(node.Facts.Devices, inventory.Device{
 				Index: g, Card: g, NUMA: -1, Label: strconv.Itoa(g), Class: inventory.Class(n.Model), MemoryMB: whole << 10,
 			})
-		}
-		node.Facts.Labels = map[string]string{"kind": n.Model}
-		for label, spec := range specs {
-			if slices.Contains(spec, n.Model) {
-				node.Facts.Labels[label] = "yes"
-			}
 		}
 		out[i] = node
 	}
