@@ -17,11 +17,15 @@ type class struct {
 	// codes are the hosts' answers: zero for room, else a reason's number.
 	// standing ones are those of the lasting filters alone.
 	codes, static []uint8
-	missing       []int64   // bytes of weights that a host lacks
-	base          []float64 // scores without what lies beyond the host
-	best          tournament
-	counts        [256]int32
-	group         *gathering // nil for a profile of one shard
+	// said is what the lasting filters said of each kind of host, where alike:
+	// where they look at nothing that parts hosts of a kind.
+	said    []uint8
+	alike   bool
+	missing []int64   // bytes of weights that a host lacks
+	base    []float64 // scores without what lies beyond the host
+	best    tournament
+	counts  [256]int32
+	group   *gathering // nil for a profile of one shard
 
 	// at and moved are how far the journals were read, scale is what the
 	// model's replicas were when spread was last weighed for all.
@@ -82,8 +86,10 @@ func newClass(x *Index, m *catalog.Model, p *catalog.Profile) *class {
 		codes:  make([]uint8, hosts), static: make([]uint8, hosts), missing: make([]int64, hosts), base: make([]float64, hosts),
 		best: newTournament(hosts), stamps: make([]uint32, hosts), priced: make([]uint32, len(x.land.domains)),
 	}
+	c.q.brief = true
 	c.trace = ProfileTrace{Profile: p.Name, Looked: hosts, Counts: map[Reason]int{}}
 	c.counts[0] = int32(hosts)
+	c.alike = len(c.q.labels) == 0 && (p.Fabric == "" || p.Fabric == anyFabric)
 	if p.ShardCount() > 1 {
 		c.group = newGathering(c.q)
 	}
@@ -94,7 +100,7 @@ func newClass(x *Index, m *catalog.Model, p *catalog.Profile) *class {
 // readAll asks every host anew.
 func (c *class) readAll(x *Index) {
 	for at := range c.codes {
-		c.askAll(int32(at))
+		c.askAll(x, int32(at))
 	}
 	s := c.follow.stands
 	c.at, c.moved, c.scale = x.first+len(x.journal), s.first+len(s.moved), s.scale()
@@ -116,7 +122,7 @@ func (c *class) catchUp(x *Index) {
 		case e.kind == priceChanged:
 			c.repriced(x, e.at)
 		case e.kind == nodeChanged:
-			c.askAll(e.at)
+			c.askAll(x, e.at)
 		case c.static[e.at] == 0 && c.stamps[e.at] != c.stamp:
 			c.stamps[e.at] = c.stamp
 			c.askLoad(e.at)
@@ -149,12 +155,11 @@ func (c *class) repriced(x *Index, domain int32) {
 // spread weighs again what the model's replicas have changed.
 func (c *class) spread(x *Index) {
 	s := c.follow.stands
-	if scale := s.scale(); scale != c.scale || c.moved < s.first {
-		c.scale = scale
+	if c.scale == 0 || c.moved < s.first {
 		for at := range c.codes {
 			c.reconsider(int32(at))
 		}
-		c.moved = s.first + len(s.moved)
+		c.moved, c.scale = s.first+len(s.moved), s.scale()
 		return
 	}
 	for ; c.moved < s.first+len(s.moved); c.moved++ {
@@ -163,6 +168,30 @@ func (c *class) spread(x *Index) {
 		c.nearby(s.plans[0], at)
 		if sp := c.q.profile.Spread; sp != nil && sp.Level != inventory.LevelRack && sp.Level != inventory.LevelNode {
 			c.nearby(x.land.plan(sp.Level), at)
+		}
+	}
+	if scale := s.scale(); scale != c.scale {
+		c.scale = scale
+		c.rescale(s)
+	}
+}
+
+// rescale weighs again where replicas of the model stand: elsewhere it does not
+// matter how many there are.
+func (c *class) rescale(s *standing) {
+	for _, hosts := range s.where {
+		for _, at := range hosts {
+			c.reconsider(at)
+		}
+	}
+	if s.nodes == nil {
+		return
+	}
+	for rack, count := range s.counts[0] {
+		if count > 0 {
+			for _, at := range s.plans[0].members[rack] {
+				c.reconsider(at)
+			}
 		}
 	}
 }
@@ -188,11 +217,10 @@ func (c *class) reconsider(at int32) {
 }
 
 // askAll asks a host everything.
-func (c *class) askAll(at int32) {
+func (c *class) askAll(x *Index, at int32) {
 	c.q.see(int(at))
-	r := c.q.refuseLasting()
-	c.static[at] = c.code(r.reason)
-	if r.reason != "" {
+	c.static[at] = x.kinds.ask(c, at)
+	if c.static[at] != 0 {
 		c.put(at, c.static[at], math.Inf(-1))
 		return
 	}

@@ -165,6 +165,9 @@ func byHealth(q *query) refusal {
 }
 
 func byFreeDevices(q *query) refusal {
+	if q.brief && !q.need.shared && q.h.untouched < q.need.devices {
+		return refusal{reason: DevicesBusy}
+	}
 	return q.tooFew(DevicesBusy, q.devices().reached[free], func(q *query, r refusal) string {
 		return fmt.Sprintf("%s, %d free", q.asked(), r.have)
 	})

@@ -23,6 +23,7 @@ type Index struct {
 	placer  Placer
 	version uint64
 	land    *landscape
+	kinds   *kinds
 	places  map[inventory.NodeID]int32
 	classes map[classKey]*class
 	models  map[catalog.Name]*followed
@@ -173,6 +174,7 @@ func (x *Index) Node(id inventory.NodeID) *inventory.Node {
 // rebuild starts from nothing: nodes came, left or stand elsewhere.
 func (x *Index) rebuild(nodes []*inventory.Node) {
 	x.land = newLandscape(x.placer, nodes)
+	x.kinds = newKinds(x.land)
 	x.places = make(map[inventory.NodeID]int32, len(nodes))
 	for i, n := range nodes {
 		x.places[n.ID] = int32(i)
@@ -190,6 +192,9 @@ func (x *Index) put(at int32, n *inventory.Node, kind change) {
 	}
 	x.follow(at, old.Allocations, n.Allocations)
 	x.repriced = x.land.set(int(at), n, kind == nodeChanged, x.repriced[:0])
+	if kind == nodeChanged {
+		x.kinds.see(int(at), &x.land.hosts[at])
+	}
 	x.note(entry{at, kind})
 	for _, d := range x.repriced {
 		x.note(entry{d, priceChanged})

@@ -22,6 +22,9 @@ type query struct {
 	need    need
 	weights weights
 
+	// brief says that nobody reads a refusal's numbers.
+	brief bool
+
 	land   *landscape
 	stands *standing
 	// h is the host it looks at, at its place in the landscape. missing is

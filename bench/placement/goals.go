@@ -141,6 +141,7 @@ func (s *sheet) large(path string) error {
 	} {
 		s.least(of, c.figure, us.of[c.column], index.of[c.column])
 	}
+	s.least(of, "replicas lost to failures and placed again, %", 100*us.of["back"]/us.of["lost"], 100*index.of["back"]/index.of["lost"])
 	s.most(of, "a model's largest share in a rack, %", us.of["rackmax"], index.of["rackmax"])
 	s.most(of, "decisions against the rules", us.of["viol"], 0)
 	return nil
