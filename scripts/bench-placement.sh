@@ -43,7 +43,6 @@ if [ "$growth" != 0 ] && [ "$large" != 0 ]; then
 fi
 if [ -n "$peers" ] && [ "$large" != 0 ]; then
 	# The peers' own modules build beside the harness; what they print is a line each.
-	cp "$out/fill.txt" "$out/peers.txt"
 	for peer in nomad kube; do
 		cp -r "$peers/$peer" "$dir/$peer"
 		(cd "$dir/$peer" && "$go" mod edit -replace "placementbench=$harness" &&

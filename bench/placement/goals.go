@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"strings"
 )
 
@@ -182,14 +183,18 @@ func (s *sheet) peers(path string) error {
 	if err != nil {
 		return err
 	}
-	var ours float64
-	for _, r := range all {
-		if r.ours() {
-			ours = r.of["placements/s"]
+	own, err := timed(filepath.Join(filepath.Dir(path), "fill.jsonl"))
+	if err != nil {
+		return err
+	}
+	ours := 0.0
+	for _, t := range own {
+		if t.Groups == 0 {
+			ours = t.PerSecond
 		}
 	}
 	for _, r := range all {
-		if rate := r.of["placements/s"]; !r.ours() && rate > 0 {
+		if rate := r.of["placements/s"]; rate > 0 {
 			s.least(strings.TrimSpace(r.policy), "ours, times as fast", ours/rate, 1000)
 		}
 	}

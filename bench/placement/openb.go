@@ -47,6 +47,7 @@ type openb struct {
 	fleet  *fleet
 	clock  *clock
 	models map[int]*catalog.Model // by class of task
+	kinds  []string               // of devices in the cluster
 	next   int
 }
 
@@ -57,12 +58,17 @@ func newOpenb(m message, c *clock) (*openb, error) {
 	}
 	c.Nodes = len(nodes)
 	o := &openb{clock: c, models: map[int]*catalog.Model{}}
+	for _, n := range nodes {
+		if !slices.Contains(o.kinds, n.Model) {
+			o.kinds = append(o.kinds, n.Model)
+		}
+	}
 	var mix placement.Mix
 	for i, s := range m.Shapes {
 		t := task{CPU: s.CPU, GPUs: s.GPUs, Milli: s.Milli, Spec: s.Spec}
-		mix.Parts = append(mix.Parts, placement.MixPart{Model: taskModel(catalog.Name("shape-"+strconv.Itoa(i)), t), Weight: s.P})
+		mix.Parts = append(mix.Parts, placement.MixPart{Model: o.define(catalog.Name("shape-"+strconv.Itoa(i)), t), Weight: s.P})
 	}
-	o.fleet = newFleet(placement.Placer{Mix: mix}, openbNodes(nodes))
+	o.fleet = newFleet(placement.Placer{Mix: mix}, openbNodes(nodes, o.kinds))
 	return o, nil
 }
 
@@ -88,13 +94,7 @@ func specLabels(kind string, kinds []string) map[string]string {
 	return out
 }
 
-func openbNodes(in []openbNode) []*inventory.Node {
-	var kinds []string
-	for _, n := range in {
-		if !slices.Contains(kinds, n.Model) {
-			kinds = append(kinds, n.Model)
-		}
-	}
+func openbNodes(in []openbNode, kinds []string) []*inventory.Node {
 	labels := map[string]map[string]string{}
 	out := make([]*inventory.Node, len(in))
 	for i, n := range in {
@@ -129,12 +129,12 @@ func (o *openb) model(t task) *catalog.Model {
 	if m := o.models[t.Class]; m != nil {
 		return m
 	}
-	m := taskModel(catalog.Name("task-"+strconv.Itoa(t.Class)), t)
+	m := o.define(catalog.Name("task-"+strconv.Itoa(t.Class)), t)
 	o.models[t.Class] = m
 	return m
 }
 
-func taskModel(name catalog.Name, t task) *catalog.Model {
+func (o *openb) define(name catalog.Name, t task) *catalog.Model {
 	p := catalog.Profile{Name: "main", Engine: catalog.EngineSim, MemoryGB: t.Mem, CPUCores: t.CPU}
 	switch {
 	case t.GPUs == 1 && t.Milli < whole:
@@ -143,7 +143,8 @@ func taskModel(name catalog.Name, t task) *catalog.Model {
 		p.GPU = &catalog.GPU{Count: t.GPUs}
 	}
 	if len(t.Spec) > 0 {
-		p.Labels = map[string]string{specLabel(t.Spec): "yes"}
+		known := slices.DeleteFunc(slices.Clone(t.Spec), func(kind string) bool { return !slices.Contains(o.kinds, kind) })
+		p.Labels = map[string]string{specLabel(known): "yes"}
 	}
 	return &catalog.Model{Name: name, Profiles: []catalog.Profile{p}}
 }
