@@ -18,7 +18,6 @@ import (
 	"llmgw.io/llmgw/adminapi/auth"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
-	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 	"llmgw.io/llmgw/storage/memstore"
@@ -46,7 +45,7 @@ type fakeLoop struct {
 	mu       sync.Mutex
 	view     reconciler.View
 	registry *inventory.Registry
-	headroom func(catalog.Name, int) (placement.Headroom, error)
+	headroom func(catalog.Name, int) (reconciler.Headroom, error)
 	retry    func(catalog.Name) (bool, error)
 	limits   []int
 	restarts []reconciler.ReplicaID
@@ -60,14 +59,14 @@ func (f *fakeLoop) View() *reconciler.View {
 	return &v
 }
 
-func (f *fakeLoop) Headroom(m catalog.Name, limit int) (placement.Headroom, error) {
+func (f *fakeLoop) Headroom(m catalog.Name, limit int) (reconciler.Headroom, error) {
 	f.mu.Lock()
 	f.limits = append(f.limits, limit)
 	f.mu.Unlock()
 	if f.headroom != nil {
 		return f.headroom(m, limit)
 	}
-	return placement.Headroom{}, nil
+	return reconciler.Headroom{}, nil
 }
 
 func (f *fakeLoop) PlanHold(h inventory.Hold) reconciler.HoldPlan {

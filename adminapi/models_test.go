@@ -14,7 +14,6 @@ import (
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
-	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
@@ -275,8 +274,8 @@ func TestHeadroomLimits(t *testing.T) {
 	if w := h.ask(http.MethodGet, "/api/v1/models/tiny/headroom?limit=many", ""); w.Code != http.StatusBadRequest {
 		t.Errorf("not a number: want 400, got %d %s", w.Code, w.Body)
 	}
-	h.loop.headroom = func(catalog.Name, int) (placement.Headroom, error) {
-		return placement.Headroom{}, errors.Join(reconciler.ErrNoModel)
+	h.loop.headroom = func(catalog.Name, int) (reconciler.Headroom, error) {
+		return reconciler.Headroom{}, errors.Join(reconciler.ErrNoModel)
 	}
 	if w := h.ask(http.MethodGet, "/api/v1/models/tiny/headroom", ""); w.Code != http.StatusNotFound {
 		t.Errorf("a model the loop does not know: want 404, got %d %s", w.Code, w.Body)

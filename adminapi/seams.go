@@ -10,7 +10,6 @@ import (
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
-	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
@@ -39,7 +38,7 @@ type Models interface {
 // moment; an unknown model answers an error that matches reconciler.ErrNoModel.
 type Cluster interface {
 	View() *reconciler.View
-	Headroom(model catalog.Name, limit int) (placement.Headroom, error)
+	Headroom(model catalog.Name, limit int) (reconciler.Headroom, error)
 	PlanHold(h inventory.Hold) reconciler.HoldPlan
 }
 

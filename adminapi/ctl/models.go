@@ -3,6 +3,7 @@ package ctl
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -68,6 +69,8 @@ func modelState(m view.ModelView) string {
 		return "external"
 	case m.Parked:
 		return "parked"
+	case m.Preempted > 0:
+		return "preempted for " + m.HeldFor
 	case m.Unplaceable:
 		return "unplaceable"
 	case m.DesiredReplicas == 0 && m.ReadyReplicas == 0:
@@ -223,6 +226,9 @@ func headroom(ctx context.Context, s *session) error {
 		edge = "there may be room for more"
 	}
 	fmt.Fprintf(s.out, "Model %s has %d replicas and room for %d more; %s.\n", printable(r.Model), r.Current, r.More, edge)
+	if r.ByPreempting > 0 {
+		fmt.Fprintf(s.out, "%d more would fit if lower classes gave way: %s.\n", r.ByPreempting, printable(strings.Join(r.Preempts, ", ")))
+	}
 	return s.show(r, func() grid {
 		g := grid{head: []any{"no room on"}, none: ""}
 		for _, b := range r.Blocked {

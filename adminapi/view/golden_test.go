@@ -104,13 +104,13 @@ func heldWorld() view.World {
 	return w
 }
 
-func headroom() placement.Headroom {
-	return placement.Headroom{
+func headroom() reconciler.Headroom {
+	return reconciler.Headroom{Headroom: placement.Headroom{
 		Spots: []placement.Candidate{{Profile: "tp1", Spots: []placement.Spot{{Node: "a1"}, {Node: "a2"}}}, {Profile: "tp1", Spots: []placement.Spot{{Node: "a3"}}}},
 		Blocked: placement.Trace{Profiles: []placement.ProfileTrace{{
 			Profile: "tp1", Lines: []placement.Rejection{{Node: "a1", Reason: placement.DevicesBusy, Text: "needs 1 of H100-80, 0 free"}}, Omitted: 12,
 		}}},
-	}
+	}, Preempting: []placement.Preemption{{Victims: []placement.Occupant{{Model: "sort"}, {Model: "chat"}}}, {Victims: []placement.Occupant{{Model: "sort"}}}}}
 }
 
 func record() storage.Request {

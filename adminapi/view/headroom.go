@@ -2,9 +2,10 @@ package view
 
 import (
 	"fmt"
+	"slices"
 
 	"llmgw.io/llmgw/catalog"
-	"llmgw.io/llmgw/placement"
+	"llmgw.io/llmgw/placement/reconciler"
 )
 
 // Headroom is how many more replicas fit now.
@@ -17,12 +18,12 @@ type Headroom struct {
 	Blocked []string   `json:"blocked,omitempty" doc:"a line per node that takes no more"`
 	// TokPerSec needs a stored measurement of the profile that would be used.
 	TokPerSec    *float64 `json:"tok_per_sec,omitempty"`
-	ByPreempting int      `json:"by_preempting,omitempty" doc:"how many beyond more by stopping lower classes"`
-	Preempts     []string `json:"preempts,omitempty"`
+	ByPreempting int      `json:"by_preempting,omitempty" doc:"how many beyond more by stopping lower classes, up to 16"`
+	Preempts     []string `json:"preempts,omitempty" doc:"the models that would give way for those"`
 }
 
 // HeadroomOf builds the answer to a trial on a copy of the fleet.
-func HeadroomOf(w World, e *catalog.Entry, h placement.Headroom) Headroom {
+func HeadroomOf(w World, e *catalog.Entry, h reconciler.Headroom) Headroom {
 	v := Headroom{Model: string(e.Model.Name), Current: current(w, e.Model.Name), More: len(h.Spots), Limited: h.Limited}
 	for _, c := range h.Spots {
 		nodes := []string{}
@@ -34,6 +35,14 @@ func HeadroomOf(w World, e *catalog.Entry, h placement.Headroom) Headroom {
 	if h.Limited {
 		return v
 	}
+	v.ByPreempting = len(h.Preempting)
+	for _, p := range h.Preempting {
+		for _, victim := range p.Victims {
+			v.Preempts = append(v.Preempts, string(victim.Model))
+		}
+	}
+	slices.Sort(v.Preempts)
+	v.Preempts = slices.Compact(v.Preempts)
 	for _, p := range h.Blocked.Profiles {
 		for _, l := range p.Lines {
 			v.Blocked = append(v.Blocked, fmt.Sprintf("%s: %s (%s)", l.Node, l.Text, p.Profile))

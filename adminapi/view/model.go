@@ -40,7 +40,7 @@ type ModelView struct {
 	External        string            `json:"external,omitempty" doc:"host · their name for the model"`
 	Adapters        []catalog.Adapter `json:"adapters,omitempty"`
 	Preempted       int               `json:"preempted,omitempty" doc:"replicas it is short of because a higher class took them"`
-	HeldFor         string            `json:"held_for,omitempty"`
+	HeldFor         string            `json:"held_for,omitempty" doc:"the model that took the last one's room"`
 	Origin          *Origin           `json:"origin,omitempty"`
 	Update          *UpdateInfo       `json:"update,omitempty"`
 	Declared        bool              `json:"declared,omitempty" doc:"from the configuration file, so read-only here"`
@@ -105,9 +105,7 @@ func ModelOf(w World, e *catalog.Entry) ModelView {
 	if len(m.Profiles) > 0 {
 		v.MemoryGB, v.CPUCores = m.Profiles[0].MemoryGB, m.Profiles[0].CPUCores
 	}
-	if h.Why == reconciler.WhyPreempted {
-		v.Preempted = max(0, v.MinReplicas-h.Total)
-	}
+	v.Preempted, v.HeldFor = h.Preempted, string(h.HeldFor)
 	v.addStatics(w.staticsOf(m.Name))
 	use := measure(w, m.Name)
 	v.MeasuredGB = use.replicaGB()

@@ -150,10 +150,10 @@ func TestModelsTheLoopHasNotSeen(t *testing.T) {
 func TestPreempted(t *testing.T) {
 	t.Parallel()
 	w := world()
-	w.View.Health["tiny"] = reconciler.ModelHealth{Why: reconciler.WhyPreempted}
+	w.View.Health["tiny"] = reconciler.ModelHealth{Why: reconciler.WhyPreempted, Preempted: 1, HeldFor: "big"}
 	e, _ := w.View.Catalog.Get("tiny")
-	if v := view.ModelOf(w, e); v.Preempted != 1 {
-		t.Errorf("want it short of one, got %d", v.Preempted)
+	if v := view.ModelOf(w, e); v.Preempted != 1 || v.HeldFor != "big" {
+		t.Errorf("want it short of one for big, got %d for %q", v.Preempted, v.HeldFor)
 	}
 }
 

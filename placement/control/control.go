@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 )
@@ -21,6 +22,9 @@ type Config struct {
 	Traffic Traffic
 	Events  Events
 	Placer  placement.Placer
+	// Floor is how many replicas of a model no higher class may take; it must be
+	// a pure function. Nil: as reconciler.CriticalMinimum says.
+	Floor func(m *catalog.Model) int
 	// Holder is the name under which the lease is held. Required.
 	Holder string
 	// Logger nil is silent.
@@ -53,7 +57,7 @@ func New(cfg Config) (*Loop, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	l := &Loop{
-		cfg: cfg, log: cfg.Logger, reconciler: reconciler.Reconciler{Placer: cfg.Placer},
+		cfg: cfg, log: cfg.Logger, reconciler: reconciler.Reconciler{Placer: cfg.Placer, Floor: cfg.Floor},
 		wakes: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	l.view.Store(&reconciler.View{At: now(), Catalog: cfg.Catalog.Index(), Fleet: cfg.Fleet.Snapshot()})

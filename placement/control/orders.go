@@ -8,7 +8,6 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
-	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 )
 
@@ -20,20 +19,22 @@ type order struct {
 	err  error
 }
 
-// Headroom tries up to limit more replicas of a model on a copy of the fleet.
-func (l *Loop) Headroom(model catalog.Name, limit int) (placement.Headroom, error) {
-	entry, ok := l.cfg.Catalog.Index().Get(model)
-	if !ok {
-		return placement.Headroom{}, fmt.Errorf("%w: %s", reconciler.ErrNoModel, model)
-	}
-	return l.cfg.Placer.Headroom(l.cfg.Fleet.Snapshot(), reconciler.Request(&entry.Model), limit), nil
+// Headroom tries up to limit more replicas of a model on a copy of the fleet, and
+// then in the room of lower classes.
+func (l *Loop) Headroom(model catalog.Name, limit int) (reconciler.Headroom, error) {
+	return l.reconciler.Headroom(l.newest(), model, limit)
+}
+
+// newest is the view with the catalog and the fleet as they are now.
+func (l *Loop) newest() *reconciler.View {
+	v := *l.View()
+	v.Catalog, v.Fleet = l.cfg.Catalog.Index(), l.cfg.Fleet.Snapshot()
+	return &v
 }
 
 // PlanHold says what a hold would do if it carried out its place.
 func (l *Loop) PlanHold(h inventory.Hold) reconciler.HoldPlan {
-	v := *l.View()
-	v.Catalog, v.Fleet = l.cfg.Catalog.Index(), l.cfg.Fleet.Snapshot()
-	return l.reconciler.PlanHold(&v, h, now())
+	return l.reconciler.PlanHold(l.newest(), h, now())
 }
 
 // Retry un-parks a model and clears its failures. It returns once that is kept.

@@ -47,6 +47,8 @@ const (
 	EventUnplaceable EventKind = "unplaceable"
 	EventStopped     EventKind = "stopped"
 	EventLost        EventKind = "lost"
+	// EventPreempted tells of a replica that gives way to a higher class.
+	EventPreempted EventKind = "preempted"
 	// EventOrphan tells of a shard that no replica explains; its agent stops it.
 	EventOrphan EventKind = "orphan"
 	// EventBrakeSet tells that many nodes went silent at once, so that nothing

@@ -115,7 +115,7 @@ func (s *step) forgive(g *group) {
 }
 
 func (g *group) clearFailures() {
-	g.mem = ModelMemory{Unplaceable: g.mem.Unplaceable, Lost: g.mem.Lost}
+	g.mem = ModelMemory{Unplaceable: g.mem.Unplaceable, Lost: g.mem.Lost, Preempted: g.mem.Preempted, HeldFor: g.mem.HeldFor}
 }
 
 // allowed is how many of the missing replicas may be started now.
@@ -138,9 +138,7 @@ func (s *step) allowed(g *group, missing int) int {
 
 // retry carries out an order to try a model again.
 func (s *step) retry(name catalog.Name) {
-	for _, g := range s.groups {
-		if g.name == name {
-			g.clearFailures()
-		}
+	if g := s.group(name); g != nil {
+		g.clearFailures()
 	}
 }

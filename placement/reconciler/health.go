@@ -19,7 +19,12 @@ func (s *step) tell(g *group) {
 		h.RetryAt = m.RetryAt
 	}
 	h.Ready, h.Total = g.count()
+	h.Coming = g.coming
+	if h.Coming > 0 && !g.waits {
+		h.Clamps = append(h.Clamps, fmt.Sprintf("It waits for room that other replicas are leaving, for %d of its own.", h.Coming))
+	}
 	s.tellUnplaceable(g, &h)
+	s.tellPreempted(g, &h)
 	s.tellKept(g, &h)
 	s.plan.Health[g.name] = h
 	if g.trace != nil {
@@ -47,9 +52,10 @@ func (g *group) count() (ready, total int) {
 
 // tellUnplaceable says whether the model is short for want of room, and tells so
 // once. While its next start waits, the last attempt still stands. A model that
-// is only short of replacements serves as before and is not meant.
+// is only short of replacements serves as before and is not meant, and one whose
+// room is on its way is not without room.
 func (s *step) tellUnplaceable(g *group, h *ModelHealth) {
-	short := h.Total < h.Desired
+	short := h.Total+g.coming < h.Desired
 	h.Unplaceable = short && (g.refused || (g.waits && g.mem.Unplaceable))
 	if h.Unplaceable && !g.mem.Unplaceable {
 		s.event(EventUnplaceable, g, nil, "", fmt.Sprintf("Model %s is short of replicas and no node has room; ask explain-placement why.", g.name))

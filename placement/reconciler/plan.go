@@ -37,6 +37,13 @@ type ModelHealth struct {
 	Cause    string
 	// Unplaceable means that it is short and the last attempt found no node.
 	Unplaceable bool
+	// Coming is for how many of the replicas it is short of room is kept: others
+	// are leaving it, or the next start is not due yet.
+	Coming int
+	// Preempted is how many replicas it is short of because a higher class took
+	// their room; HeldFor is the model that took the last one's.
+	Preempted int
+	HeldFor   catalog.Name
 	// RetryAt is when the next start is tried after a failure. Zero: at once.
 	RetryAt time.Time
 	// Clamps are sentences about why Desired is not what was asked for.

@@ -1,12 +1,16 @@
 package reconciler
 
 import (
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/placement"
 )
 
 // Reconciler is the policy. The zero value is the default one.
 type Reconciler struct {
 	Placer placement.Placer
+	// Floor is how many replicas of a model no higher class may take. Nil: as
+	// CriticalMinimum says.
+	Floor func(m *catalog.Model) int
 }
 
 // Step looks at the world once and says what should happen.
@@ -16,14 +20,16 @@ type Reconciler struct {
 // not given out by it: it is free once the plan was carried out, and the next
 // step finds it.
 func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
-	s := newStep(r.Placer, w, m)
+	s := newStep(r, w, m)
 	s.takeOrders()
 	s.brake()
 	for _, g := range s.groups {
 		s.observe(g)
 		s.fail(g)
 		s.forgive(g)
+		s.giveWay(g)
 		s.arrange(g)
+		s.makeRoom(g)
 		s.finish(g)
 		s.tell(g)
 	}

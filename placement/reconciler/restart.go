@@ -3,6 +3,8 @@ package reconciler
 import (
 	"fmt"
 	"slices"
+
+	"llmgw.io/llmgw/catalog"
 )
 
 // takeOrders notes what people ask for. Orders about what is not there are
@@ -23,6 +25,14 @@ func (s *step) takeOrders() {
 			u.change("A restart was asked for.")
 		}
 	}
+}
+
+func (s *step) group(name catalog.Name) *group {
+	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.groups[i]
 }
 
 func (s *step) unit(id ReplicaID) *unit {

@@ -102,19 +102,27 @@ func (s *step) place(g *group, missing int) {
 
 // choose asks the placer, first without the nodes where the model failed of
 // late, and with them when nothing else fits.
-func (s *step) choose(g *group) (placement.Decision, placement.Trace) {
-	req := Request(&g.entry.Model)
-	if len(g.mem.FailedOn) > 0 {
-		req.Avoid = make(map[inventory.NodeID]string, len(g.mem.FailedOn))
-		for node := range g.mem.FailedOn {
-			req.Avoid[node] = "a start of this model failed here a short while ago"
+func (s *step) choose(g *group) (d placement.Decision, trace placement.Trace) {
+	for _, req := range g.requests() {
+		if d, trace = s.placer.Choose(s.fleet, req, nil); d.Placed {
+			break
 		}
-		if d, trace := s.placer.Choose(s.fleet, req, nil); d.Placed {
-			return d, trace
-		}
-		req.Avoid = nil
 	}
-	return s.placer.Choose(s.fleet, req, nil)
+	return d, trace
+}
+
+// requests are what is asked for one more replica, one after the other.
+func (g *group) requests() []placement.Request {
+	req := Request(&g.entry.Model)
+	if len(g.mem.FailedOn) == 0 {
+		return []placement.Request{req}
+	}
+	careful := req
+	careful.Avoid = make(map[inventory.NodeID]string, len(g.mem.FailedOn))
+	for node := range g.mem.FailedOn {
+		careful.Avoid[node] = "a start of this model failed here a short while ago"
+	}
+	return []placement.Request{careful, req}
 }
 
 // Request is what Step asks of the placer for one more replica of a model: room

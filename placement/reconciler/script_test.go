@@ -35,6 +35,7 @@ import (
 //	brake-release
 //	hold DOMAIN from=10m until=1h : reason   from=0s carries out at once
 //	unhold DOMAIN · plan-hold DOMAIN from=10m
+//	headroom MODEL limit=3
 //	health · events · replicas · brake · traces
 //
 // A node of the form of:REPLICA is the one on which its leading shard is or was.
@@ -133,6 +134,8 @@ func (b *sandbox) do(line string) (string, error) {
 		b.holds = slices.DeleteFunc(slices.Clone(b.holds), func(h inventory.Hold) bool { return h.Domain.String() == w.arg(1) })
 	case "plan-hold":
 		return b.planHold(w)
+	case "headroom":
+		return b.headroom(w)
 	case "brake-release":
 		b.orders = append(b.orders, reconciler.Order{ReleaseBrake: true})
 	case "restart-control":
@@ -331,6 +334,9 @@ func (b *sandbox) showHealth() string {
 		}
 		if h.Unplaceable {
 			out.WriteString(", unplaceable")
+		}
+		if h.Preempted > 0 {
+			fmt.Fprintf(&out, ", %d held for %s", h.Preempted, h.HeldFor)
 		}
 		if !h.RetryAt.IsZero() {
 			fmt.Fprintf(&out, ", next start in %s", h.RetryAt.Sub(b.now))

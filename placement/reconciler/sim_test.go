@@ -53,6 +53,8 @@ type sim struct {
 	down map[inventory.NodeID]bool
 	// starts counts the replicas of a model since it was last retried or edited.
 	starts map[catalog.Name]int
+	// taken counts the replicas that gave way to higher classes.
+	taken int
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -296,7 +298,12 @@ func (s *sim) look() error {
 		freed := slices.ContainsFunc(plan.Actions, func(a reconciler.Action) bool { return a.Kind == reconciler.Forget })
 		// Classes that wait for lower ones to leave a held place may be next.
 		carried := slices.ContainsFunc(s.holds, func(h inventory.Hold) bool { return !h.From.IsZero() })
-		if turn > 0 && !freed && (!carried || turn > 5) {
+		// Room that comes because somebody leaves may suit others better.
+		waited := false
+		for _, h := range plan.Health {
+			waited = waited || h.Coming > 0
+		}
+		if turn > 0 && !freed && (!carried && !waited || turn > 5) {
 			return fmt.Errorf("a plan that was carried out left something to do: %s", s.showActions(plan))
 		}
 		if !freed {
@@ -334,7 +341,39 @@ func (s *sim) laws(before reconciler.World, plan reconciler.Plan) error {
 			return err
 		}
 	}
+	if err := s.takenFromLower(plan); err != nil {
+		return err
+	}
 	return s.keptByBrake(before, plan)
+}
+
+// takenFromLower: room is taken from strictly lower classes only, for a model
+// that waits for it, and never while the brake is set.
+func (s *sim) takenFromLower(plan reconciler.Plan) error {
+	for _, a := range plan.Actions {
+		if a.Kind != reconciler.Update || !strings.HasPrefix(a.Replica.Why, "preempted: ") {
+			continue
+		}
+		told := slices.ContainsFunc(plan.Events, func(e reconciler.Event) bool {
+			return e.Kind == reconciler.EventPreempted && e.Replica == a.Replica.ID
+		})
+		if !told {
+			continue // it gave way before, and goes on now
+		}
+		winner := catalog.Name(a.Replica.Why[strings.LastIndexByte(a.Replica.Why, ' ')+1:])
+		loser := s.models[a.Replica.Model].Model.Class
+		if plan.Brake.On() {
+			return fmt.Errorf("%s gives way to %s while the brake is set", a.Replica.ID, winner)
+		}
+		if of := s.models[winner].Model.Class; loser.Rank() >= of.Rank() {
+			return fmt.Errorf("%s is %s and gives way to %s, which is %s", a.Replica.ID, loser, winner, of)
+		}
+		if plan.Health[winner].Coming == 0 {
+			return fmt.Errorf("%s gives way to %s, which waits for nothing", a.Replica.ID, winner)
+		}
+		s.taken++
+	}
+	return nil
 }
 
 // notAboveMax: what runs and is neither lost nor about to be replaced is never
@@ -367,12 +406,17 @@ func (s *sim) notAboveMax(w reconciler.World, name catalog.Name, most int) error
 func (s *sim) notShort(before reconciler.World, e catalog.Entry, plan reconciler.Plan) error {
 	h, ok := plan.Health[e.Model.Name]
 	m := s.memory.Models[e.Model.Name]
-	if !ok || h.Total >= h.Desired || m.Parked || m.Failures > 0 || m.RetryAt.After(s.now) {
+	if !ok || h.Total+h.Coming >= h.Desired || m.Parked || m.Failures > 0 || m.RetryAt.After(s.now) {
 		return nil
 	}
 	if h.Unplaceable {
 		if before.Fleet.Holds() != nil {
 			return nil // room may be kept for those who leave a held place
+		}
+		for _, o := range plan.Health {
+			if o.Coming > 0 {
+				return nil // room is kept for those whose room comes
+			}
 		}
 		d, _ := placement.Placer{}.Choose(before.Fleet, reconciler.Request(&e.Model), nil)
 		placedHere := slices.ContainsFunc(plan.Actions, func(a reconciler.Action) bool { return a.Kind == reconciler.Place })
@@ -412,7 +456,7 @@ func (s *sim) rest() error {
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		s.line("retry %s", name)
 	}
-	quiet := 0
+	quiet, taken := 0, s.taken
 	for range 400 {
 		s.now = s.now.Add(5 * time.Second)
 		s.agents(1)
@@ -422,6 +466,9 @@ func (s *sim) rest() error {
 		}
 		if len(s.log)-before > 1 {
 			quiet = 0
+			if s.taken-taken > 20 {
+				return fmt.Errorf("%d replicas gave way without an event", s.taken-taken)
+			}
 		} else if quiet++; quiet > 70 { // longer than any back-off
 			return s.satisfied()
 		}
@@ -437,11 +484,33 @@ func (s *sim) satisfied() error {
 		if h.Total < h.Desired && !h.Unplaceable {
 			return fmt.Errorf("%s rests with %d of %d without a reason", name, h.Total, h.Desired)
 		}
+		if h.Preempted > h.Desired-h.Total || (h.Preempted > 0) != (h.HeldFor != "") {
+			return fmt.Errorf("%s rests with %d of %d, %d of them taken by %q", name, h.Total, h.Desired, h.Preempted, h.HeldFor)
+		}
+		if h.Unplaceable && s.memory.Models[name].Failures == 0 {
+			if err := s.takesAll(name); err != nil {
+				return err
+			}
+		}
 	}
 	for _, r := range s.replicas {
 		if r.Phase != reconciler.Run {
 			return fmt.Errorf("%s never ends its %s", r.ID, r.Phase)
 		}
+	}
+	return nil
+}
+
+// takesAll: a model that rests without room has no lower class that could make
+// it.
+func (s *sim) takesAll(name catalog.Name) error {
+	m := s.models[name].Model
+	var standing []placement.Occupant
+	for id, r := range s.replicas {
+		standing = append(standing, placement.Occupant{Replica: string(id), Model: r.Model, Class: s.models[r.Model].Model.Class})
+	}
+	if p := (placement.Placer{}).Preempt(s.fleet(), reconciler.Request(&m), standing, nil); p.Decision.Placed {
+		return fmt.Errorf("%s (%s) rests without room, and %s", name, m.Class, p)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 // step is one call of Step at work. It changes copies only.
 type step struct {
 	placer placement.Placer
+	floor  func(m *catalog.Model) int
 	w      World
 	now    time.Time
 	// fleet has room taken for everything that is ordered, and for what this
@@ -21,7 +22,7 @@ type step struct {
 	fleet  *inventory.Snapshot
 	next   int64
 	mem    Memory
-	groups []*group // highest class first, then by name
+	groups []*group // highest class first, then who gave way, then by name
 	plan   Plan
 	// released: a person asked for the brake to be released. braked: it is set.
 	released, braked bool
@@ -41,7 +42,9 @@ type group struct {
 	refused bool
 	// waits says that it is short and must not start anything yet.
 	waits bool
-	trace *placement.Trace
+	// coming is for how many of what is short room is kept.
+	coming int
+	trace  *placement.Trace
 }
 
 // unit is one replica, as it will be after the step.
@@ -55,20 +58,25 @@ type unit struct {
 	kept bool
 	// leaving: it stays until another one is ready, then it goes.
 	leaving bool
+	// yieldsTo is the model whose room it is to be. Empty: none.
+	yieldsTo catalog.Name
 
 	isNew, changed, gone bool
 	why                  string
 	versions             []uint64
 }
 
-func newStep(p placement.Placer, w World, m Memory) *step {
+func newStep(r Reconciler, w World, m Memory) *step {
+	if r.Floor == nil {
+		r.Floor = CriticalMinimum
+	}
 	if w.Catalog == nil {
 		w.Catalog = catalog.NewIndex(0, nil)
 	}
 	if w.Fleet == nil {
 		w.Fleet = inventory.NewSnapshot(0, nil)
 	}
-	s := &step{placer: p, w: w, now: w.Now, mem: m, next: max(1, m.Next)}
+	s := &step{placer: r.Placer, floor: r.Floor, w: w, now: w.Now, mem: m, next: max(1, m.Next)}
 	s.plan.OrdersDone = len(w.Orders)
 	s.plan.Health = map[catalog.Name]ModelHealth{}
 	s.plan.Traces = map[catalog.Name]placement.Trace{}
@@ -103,7 +111,8 @@ func (s *step) makeGroups() {
 		g.units = append(g.units, &units[i])
 	}
 	slices.SortFunc(s.groups, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(b.rank(), a.rank()), cmp.Compare(a.name, b.name))
+		// Of one class, who gave way before is the first to get room.
+		return cmp.Or(cmp.Compare(b.rank(), a.rank()), order(a.mem.Preempted > 0, b.mem.Preempted > 0), cmp.Compare(a.name, b.name))
 	})
 }
 
@@ -234,7 +243,8 @@ func (u *unit) action() (Action, bool) {
 
 func (m ModelMemory) isZero() bool {
 	return m.Failures == 0 && m.RetryAt.IsZero() && !m.Parked && m.Reason == "" && m.Cause == "" &&
-		len(m.LastLines) == 0 && m.Revision == 0 && len(m.FailedOn) == 0 && !m.Unplaceable && len(m.Lost) == 0
+		len(m.LastLines) == 0 && m.Revision == 0 && len(m.FailedOn) == 0 && !m.Unplaceable && len(m.Lost) == 0 &&
+		m.Preempted == 0
 }
 
 // clone returns a map of the step's own before it is written to.

@@ -94,4 +94,8 @@ type ModelMemory struct {
 	// Lost are the replicas of which people were told that they are lost, in
 	// order.
 	Lost []ReplicaID `json:"lost,omitempty"`
+	// Preempted is how many of its replicas gave way to a higher class and are
+	// lacking still; HeldFor is the model that the last one gave way to.
+	Preempted int          `json:"preempted,omitempty"`
+	HeldFor   catalog.Name `json:"held_for,omitempty"`
 }
