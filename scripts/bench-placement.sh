@@ -34,6 +34,7 @@ if [ -n "$lists" ]; then
 	"$dir/harness" openb -data "$openb" -seeds "$((${SEEDS:-10} < 3 ? ${SEEDS:-10} : 3))" -traces "$lists" -policies "fast,$ours /dev/null" | tee "$out/lists.txt"
 fi
 "$dir/harness" llm -nodes "${NODES:-1000}" -seeds 3 -policies "random,index,$ours /dev/null" | tee "$out/llm.txt"
+"$dir/harness" llm -nodes "${NODES:-1000}" -seeds 3 -policies "$ours /dev/null -moves 2" | tee "$out/moves.txt"
 if [ "$large" != 0 ]; then
 	"$dir/harness" llm -nodes "$large" -policies "index,$ours $out/fill.jsonl" | tee "$out/large.txt"
 	"$dir/harness" fill -nodes "$large" -policies "index,$ours $out/fill.jsonl" | tee "$out/fill.txt"

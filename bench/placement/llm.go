@@ -48,6 +48,7 @@ type llmModel struct {
 	Weight float64 `json:"weight"`
 	Pool   string  `json:"pool"`
 	SizeGB int64   `json:"size_gb"`
+	Class  int     `json:"priority"`
 }
 
 // llmShard is where one shard runs: devices are bits of a group of the node.
@@ -65,15 +66,16 @@ type llm struct {
 	models map[string]*catalog.Model
 	// first is, of each node, the index of the first device of each group.
 	first [][]int
+	room  makingRoom
 }
 
-func newLLM(m message, c *clock) (*llm, error) {
+func newLLM(m message, c *clock, moves float64) (*llm, error) {
 	var nodes []llmNode
 	if err := json.Unmarshal(m.Nodes, &nodes); err != nil {
 		return nil, err
 	}
 	c.Nodes = len(nodes)
-	l := &llm{clock: c, models: map[string]*catalog.Model{}}
+	l := &llm{clock: c, models: map[string]*catalog.Model{}, room: makingRoom{percent: moves, where: map[int]placement.Resident{}}}
 	sizes := map[string]int64{}
 	var mix placement.Mix
 	for i := range m.Models {
@@ -93,7 +95,7 @@ func newLLM(m message, c *clock) (*llm, error) {
 }
 
 func llmDefinition(in *llmModel) *catalog.Model {
-	m := &catalog.Model{Name: catalog.Name(in.Name), Files: []catalog.File{{Path: in.Name, Bytes: in.SizeGB << 30}}}
+	m := &catalog.Model{Name: catalog.Name(in.Name), Class: llmClass(in.Class), Files: []catalog.File{{Path: in.Name, Bytes: in.SizeGB << 30}}}
 	for i, p := range in.Profiles {
 		out := catalog.Profile{
 			Name: strconv.Itoa(i), Engine: catalog.Engine(p.Engine), Shards: p.Shards, CPUCores: p.Cores, MemoryGB: p.MemGB, Pool: in.Pool,
@@ -208,21 +210,36 @@ func (l *llm) place(m message) (any, error) {
 	var got placement.Candidate
 	var ok bool
 	l.clock.decide(model.Profiles[0].ShardCount() > 1, func() { got, ok = l.fleet.choose(req) })
+	var moves []llmMove
+	if !ok && l.room.percent > 0 {
+		got, moves, ok = l.makeRoom(req)
+	}
 	if !ok {
 		return map[string]bool{"ok": false}, nil
 	}
-	var answer struct {
-		Profile int        `json:"profile"`
-		Shards  []llmShard `json:"shards"`
+	return llmAnswer{llmPlace: l.at(got), Moves: moves}, nil
+}
+
+// llmPlace is where a replica goes.
+type llmPlace struct {
+	Profile int        `json:"profile"`
+	Shards  []llmShard `json:"shards"`
+}
+
+type llmAnswer struct {
+	llmPlace
+	Moves []llmMove `json:"moves,omitempty"`
+}
+
+func (l *llm) at(c placement.Candidate) llmPlace {
+	var out llmPlace
+	for i := range c.Profile {
+		out.Profile = 10*out.Profile + int(c.Profile[i]-'0')
 	}
-	var err error
-	if answer.Profile, err = strconv.Atoi(got.Profile); err != nil {
-		return nil, err
+	for _, s := range c.Spots {
+		out.Shards = append(out.Shards, l.shard(s))
 	}
-	for _, s := range got.Spots {
-		answer.Shards = append(answer.Shards, l.shard(s))
-	}
-	return answer, nil
+	return out
 }
 
 func (l *llm) shard(s placement.Spot) llmShard {
@@ -243,6 +260,7 @@ func (l *llm) tell(m message) error {
 	case "placed":
 		return l.placed(m)
 	case "removed":
+		delete(l.room.where, m.ID)
 		l.clock.keepUp(func() { l.fleet.without(strconv.Itoa(m.ID)) })
 	case "changed":
 		var err error
@@ -283,6 +301,8 @@ func (l *llm) placed(m message) error {
 		as = append(as, a)
 	}
 	l.clock.keepUp(func() { l.fleet.with(as) })
+	l.room.placed++
+	l.room.where[m.ID] = placement.Resident{Replica: strconv.Itoa(m.ID), Model: model, Node: as[0].Node}
 	for _, s := range m.Shards {
 		if err := l.fetch(s.Node, model.Files[0]); err != nil {
 			return err

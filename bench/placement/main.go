@@ -16,7 +16,7 @@ func main() {
 }
 
 func run(args []string, in io.Reader, out io.Writer) error {
-	usage := fmt.Errorf("usage: placement policy [-out FILE] | placement table DIR")
+	usage := fmt.Errorf("usage: placement policy [-out FILE] [-moves PERCENT] | placement table DIR")
 	if len(args) == 0 {
 		return usage
 	}
@@ -24,11 +24,12 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	case "policy":
 		fs := flag.NewFlagSet("policy", flag.ContinueOnError)
 		times := fs.String("out", "", "file to append the times of decisions to")
+		moves := fs.Float64("moves", 0, "percent of placed replicas that may be moved, or stopped for a higher class")
 		if err := fs.Parse(args[1:]); err != nil {
 			return err
 		}
-		w := bufio.NewWriter(out)
-		return (&policy{out: w, times: *times}).serve(in)
+		p := &policy{out: bufio.NewWriter(out), times: *times, moves: *moves}
+		return p.serve(in)
 	case "table":
 		if len(args) == 2 {
 			return table(out, args[1])

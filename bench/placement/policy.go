@@ -12,7 +12,8 @@ import (
 // to nothing else.
 type policy struct {
 	out   *bufio.Writer
-	times string // file for the times of decisions; empty: none
+	times string  // file for the times of decisions; empty: none
+	moves float64 // percent of placed replicas that may be moved
 	game  game
 	clock *clock
 }
@@ -88,7 +89,7 @@ func (p *policy) reset(m message) error {
 	p.clock = &clock{}
 	if m.Models != nil {
 		p.clock.Game = "llm"
-		return p.start(newLLM(m, p.clock))
+		return p.start(newLLM(m, p.clock, p.moves))
 	}
 	p.clock.Game = "openb"
 	return p.start(newOpenb(m, p.clock))

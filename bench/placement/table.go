@@ -130,6 +130,7 @@ func table(w io.Writer, dir string) error {
 		{"openb.txt", s.openb},
 		{"lists.txt", s.lists},
 		{"llm.txt", s.llm},
+		{"moves.txt", s.moves},
 		{"large.txt", s.large},
 		{"fill.jsonl", s.fill},
 		{"growth.jsonl", s.growth},
