@@ -290,6 +290,10 @@ func TestRestart(t *testing.T) {
 	h.loop.view.Replicas = []reconciler.Replica{
 		{ID: "tiny-1", Model: "tiny", Phase: reconciler.Run, Shards: []reconciler.Shard{{ID: "tiny-1.0", Spot: inventory.Allocation{Node: "a1"}}}},
 		{ID: "tiny-2", Model: "tiny", Phase: reconciler.Run, Shards: []reconciler.Shard{{ID: "tiny-2.0", Spot: inventory.Allocation{Node: "a1"}}}},
+		{ID: "tiny-3", Model: "tiny", Profile: catalog.Profile{Name: "gone"}, Phase: reconciler.Run, Shards: []reconciler.Shard{{ID: "tiny-3.0", Spot: inventory.Allocation{Node: "a1"}}}},
+	}
+	for i := range 2 {
+		h.loop.view.Replicas[i].Profile = tiny("tiny").Profiles[0]
 	}
 	now := h.registry.Snapshot().Node("a1").LastSeen
 	h.registry.Apply("a1", inventory.Report{Whole: true, Shards: []inventory.ShardStatus{
@@ -306,6 +310,10 @@ func TestRestart(t *testing.T) {
 		{"one unknown", `{"replicas":["tiny-1","gone-9"]}`, 404, "gone-9"},
 		{"an unknown model", `{"models":["nobody"]}`, 404, "nobody"},
 		{"nothing", `{}`, 400, "name replicas, models"},
+		{"a rollout of what is not as it should be", `{"models":["tiny"],"replicas":["tiny-2","tiny-3"],"rollout":true}`, 202, `{"queued":["tiny-3"]}`},
+		{"a rollout of nothing", `{"all":true,"rollout":true}`, 400, "runs what its definition says"},
+		{"a rollout in place", `{"replicas":["tiny-3"],"rollout":true,"in_place":true}`, 400, "both in_place and rollout"},
+		{"the last", `{"all":true}`, 202, `{"queued":["tiny-1"]}`},
 	}
 	for _, c := range cases {
 		h.loop.restarts = nil

@@ -27,8 +27,13 @@ func (a *API) restart(c *call, in view.RestartRequest) (view.RestartResult, erro
 		return view.RestartResult{}, err
 	}
 	mode := reconciler.Replace
-	if in.InPlace {
+	switch {
+	case in.InPlace && in.Rollout:
+		return view.RestartResult{}, refuse(http.StatusBadRequest, codeInvalid, "the restart request says both in_place and rollout: a rollout finds out itself what has to be in place")
+	case in.InPlace:
 		mode = reconciler.InPlace
+	case in.Rollout:
+		mode = reconciler.Rollout
 	}
 	out := view.RestartResult{Queued: make([]string, len(ids))}
 	for i, id := range ids {
@@ -41,7 +46,8 @@ func (a *API) restart(c *call, in view.RestartRequest) (view.RestartResult, erro
 	asked := struct {
 		Queued  []string `json:"queued"`
 		InPlace bool     `json:"in_place"`
-	}{out.Queued, in.InPlace}
+		Rollout bool     `json:"rollout,omitempty"`
+	}{out.Queued, in.InPlace, in.Rollout}
 	if err := a.record(c, object, asked); err != nil {
 		return view.RestartResult{}, err
 	}
@@ -79,8 +85,19 @@ func selected(v *reconciler.View, in view.RestartRequest) ([]reconciler.ReplicaI
 	if len(ids) == 0 {
 		return nil, refuse(http.StatusBadRequest, codeInvalid, "the restart request selects no replica: name replicas, models that have ready ones, or all")
 	}
+	if in.Rollout {
+		ids = slices.DeleteFunc(ids, func(id reconciler.ReplicaID) bool { return !outdated(v, id) })
+		if len(ids) == 0 {
+			return nil, refuse(http.StatusBadRequest, codeInvalid, "nothing is rolled out: every replica that is named runs what its definition says")
+		}
+	}
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
+}
+
+func outdated(v *reconciler.View, id reconciler.ReplicaID) bool {
+	i := slices.IndexFunc(v.Replicas, func(r reconciler.Replica) bool { return r.ID == id })
+	return i >= 0 && reconciler.Outdated(v.Catalog, &v.Replicas[i])
 }
 
 // record writes an act that changes no row of its own to the audit log, before

@@ -71,7 +71,7 @@ func replicaRoutes() []route {
 	}, {
 		method: http.MethodPost, pattern: "/restart", name: "replicas.restart", op: "Restart", scope: auth.Operate, needs: ordersPart,
 		summary:     "Restart replicas",
-		description: "A replacement is started first, unless in place. models and all select ready replicas, replicas any; one unknown id refuses the whole order.",
+		description: "A replacement is started first, unless in place. models and all select ready replicas, replicas any; one unknown id refuses the whole order. A rollout takes only those that are not as their definition says.",
 		what:        "the restart request", limit: small, status: http.StatusAccepted, endpoint: takes((*API).restart),
 	}}
 }

@@ -83,7 +83,7 @@ func ReplicasOf(w World, model catalog.Name) []Replica {
 func ReplicaOf(w World, r *reconciler.Replica) Replica {
 	v := Replica{
 		ID: string(r.ID), Model: string(r.Model), Profile: r.Profile.Name, Pool: r.Profile.Pool, Fabric: r.Profile.Fabric,
-		State: string(reconciler.StateOf(r, w.View.Fleet)), Stale: stale(w.View.Catalog, r),
+		State: string(reconciler.StateOf(r, w.View.Fleet)), Stale: reconciler.Stale(w.View.Catalog, r),
 		AgeSeconds: seconds(w.Now.Sub(r.CreatedAt)), IdleSeconds: -1, Shards: []Shard{},
 	}
 	if t := w.View.Traffic.Replicas[r.ID].LastUsed; !t.IsZero() {
@@ -103,32 +103,6 @@ func ReplicaOf(w World, r *reconciler.Replica) Replica {
 		v.Shards = append(v.Shards, shardOf(w, &r.Shards[i], st))
 	}
 	return v
-}
-
-// stale compares what the replica was placed from with what is in force. A
-// replica without a fingerprint is not stale, nor one whose model or profile
-// is gone; filling in defaults is no edit.
-func stale(x *catalog.Index, r *reconciler.Replica) bool {
-	if r.Fingerprint == "" || x == nil {
-		return false
-	}
-	e, ok := x.Get(r.Model)
-	if !ok {
-		return false
-	}
-	for i := range e.Model.Profiles {
-		p := &e.Model.Profiles[i]
-		if p.Name != r.Profile.Name {
-			continue
-		}
-		if catalog.Fingerprint(&e.Model, p) == r.Fingerprint {
-			return false
-		}
-		was := catalog.Model{Source: r.Source, Files: r.Files, Adapters: r.Adapters}
-		before, now := r.Profile.WithDefaults(), p.WithDefaults()
-		return catalog.Fingerprint(&was, &before) != catalog.Fingerprint(&e.Model, &now)
-	}
-	return false
 }
 
 func shardOf(w World, s *reconciler.Shard, st inventory.ShardStatus) Shard {

@@ -55,6 +55,7 @@ func (s *step) fail(g *group) {
 		s.event(EventFailed, g, u, node, fmt.Sprintf("Replica %s failed on %s: %s", u.ID, node, reason))
 		if g.entry != nil {
 			s.remember(g, u, node, st, reason)
+			s.failRollout(g, u, reason)
 		}
 	}
 }
@@ -95,6 +96,9 @@ func (s *step) forgive(g *group) {
 			delete(m.FailedOn, node)
 		}
 	}
+	if m.Halted != "" && (g.entry == nil || g.entry.Revision != m.HaltedAt) {
+		m.Halted, m.HaltedAt = "", 0
+	}
 	if m.Failures == 0 && !m.Parked && m.Reason == "" {
 		return
 	}
@@ -115,7 +119,10 @@ func (s *step) forgive(g *group) {
 }
 
 func (g *group) clearFailures() {
-	g.mem = ModelMemory{Unplaceable: g.mem.Unplaceable, Lost: g.mem.Lost, Preempted: g.mem.Preempted, HeldFor: g.mem.HeldFor}
+	m := &g.mem
+	*m = ModelMemory{
+		Unplaceable: m.Unplaceable, Lost: m.Lost, Preempted: m.Preempted, HeldFor: m.HeldFor, Halted: m.Halted, HaltedAt: m.HaltedAt,
+	}
 }
 
 // allowed is how many of the missing replicas may be started now.

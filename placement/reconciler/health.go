@@ -25,6 +25,7 @@ func (s *step) tell(g *group) {
 	}
 	s.tellUnplaceable(g, &h)
 	s.tellPreempted(g, &h)
+	g.tellRollout(&h)
 	s.tellKept(g, &h)
 	s.plan.Health[g.name] = h
 	if g.trace != nil {

@@ -30,6 +30,7 @@ func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
 		s.giveWay(g)
 		s.arrange(g)
 		s.makeRoom(g)
+		s.rollInPlace(g)
 		s.finish(g)
 		s.tell(g)
 	}

@@ -67,6 +67,9 @@ const (
 	Replace RestartMode = "replace"
 	// InPlace stops it first, and starts another on the room that is free then.
 	InPlace RestartMode = "in_place"
+	// Rollout starts another replica first where there is room, else stops it
+	// first, and ends at the first failure.
+	Rollout RestartMode = "rollout"
 )
 
 // Shard is one process of a replica on one node.

@@ -23,6 +23,9 @@ func (s *step) takeOrders() {
 		if u := s.unit(o.Restart); u != nil && u.live() && u.Restart != o.Mode {
 			u.Restart = o.Mode
 			u.change("A restart was asked for.")
+			if g := s.group(u.Model); o.Mode == Rollout {
+				g.mem.Halted, g.mem.HaltedAt = "", 0
+			}
 		}
 	}
 }
@@ -49,8 +52,11 @@ func (s *step) unit(id ReplicaID) *unit {
 // restart lets the replicas of a model that are to be restarted go one after
 // the other, so that an order for all of them takes few down at once.
 func (s *step) restart(g *group) {
-	if u := g.nextReplace(); u != nil {
-		u.leaving = true
+	for _, u := range []*unit{g.nextReplace(), s.nextRollout(g)} {
+		if u != nil {
+			u.leaving = true
+			break
+		}
 	}
 	u := g.nextInPlace()
 	switch {

@@ -72,18 +72,9 @@ func order(a, b bool) int {
 }
 
 // stale reports whether the definition was edited since the replica was placed.
-// It is shown to people and decides only who goes first.
 func (g *group) stale(u *unit) bool {
-	if g.entry == nil || u.Fingerprint == "" {
-		return false
-	}
-	m := &g.entry.Model
-	for i := range m.Profiles {
-		if m.Profiles[i].Name == u.Profile.Name {
-			return catalog.Fingerprint(m, &m.Profiles[i]) != u.Fingerprint
-		}
-	}
-	return false
+	edited, _ := compared(g.entry, &u.Replica)
+	return edited
 }
 
 // place looks for room for what is missing, one replica after the other, each
@@ -145,7 +136,7 @@ func Request(m *catalog.Model) placement.Request {
 func (s *step) refused(g *group) {
 	g.refused = true
 	for _, u := range g.units {
-		if u.live() && u.leaving {
+		if u.live() && u.leaving && u.Restart != Rollout {
 			g.clamp("%s", s.waiting(u))
 		}
 	}

@@ -28,7 +28,7 @@ import (
 //	shard SHARD STATE on=NODE running=1 cause=memory : error
 //	shard SHARD forgotten                its agent no longer lists it
 //	have MODEL NODE DEVICES NODE DEVICES a replica that was ordered before
-//	retry NAME · restart REPLICA replace|in_place
+//	retry NAME · restart REPLICA replace|in_place|rollout
 //	restart-control
 //	advance 10s
 //	step · settle                        once; until nothing is left to do

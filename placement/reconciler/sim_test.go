@@ -130,7 +130,7 @@ func (s *sim) event() error {
 		return s.line("retry %s", name)
 	case 13:
 		if r := s.anyReplica(); r != "" {
-			return s.line("restart %s %s", r, []string{"replace", "in_place"}[s.rng.IntN(2)])
+			return s.line("restart %s %s", r, []string{"replace", "in_place", "rollout"}[s.rng.IntN(3)])
 		}
 	case 14:
 		return s.restart()

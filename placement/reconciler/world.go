@@ -98,4 +98,8 @@ type ModelMemory struct {
 	// lacking still; HeldFor is the model that the last one gave way to.
 	Preempted int          `json:"preempted,omitempty"`
 	HeldFor   catalog.Name `json:"held_for,omitempty"`
+	// Halted says why the last rollout ended before its time, and HaltedAt is the
+	// revision that it rolled out. Empty: it did not.
+	Halted   string `json:"halted,omitempty"`
+	HaltedAt int64  `json:"halted_at,omitempty"`
 }

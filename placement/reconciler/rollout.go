@@ -1,0 +1,122 @@
+package reconciler
+
+import (
+	"fmt"
+
+	"llmgw.io/llmgw/placement"
+)
+
+// The rule of a rollout: replicas are replaced by what the definition in force
+// says, on order only.
+//
+//   - One after the other, and only while all others of the model are there and
+//     ready, as far as there is room for them.
+//   - Where there is room the replacement comes first. Where there is none, and
+//     none on its way, the old one is drained and the new one takes its room, once
+//     Choose says that it fits there.
+//   - The first replacement that fails before it was ready ends it: those that
+//     were not replaced stay as they are, and people are told. Another order or
+//     another definition begins anew.
+
+// nextRollout is the replica of a rollout whose turn it is, or nil while another
+// one of the model is not ready.
+func (s *step) nextRollout(g *group) *unit {
+	var first *unit
+	for _, u := range g.units {
+		if !u.live() {
+			if u.Restart == InPlace && !u.gone {
+				return nil
+			}
+			continue
+		}
+		if u.Restart == Rollout && g.replacementOf(u.ID) != nil {
+			return u
+		}
+		if u.Restart == Rollout && !u.kept && first == nil {
+			first = u
+		}
+	}
+	if first == nil || s.lacks(g) {
+		return nil
+	}
+	for _, o := range g.units {
+		if o != first && o.live() && !o.ready() {
+			return nil
+		}
+	}
+	return first
+}
+
+// lacks reports whether a replica is still to be placed that may find room.
+func (s *step) lacks(g *group) bool {
+	short := s.shortage(g)
+	return short > 0 && !g.mem.Unplaceable && (!g.refused || g.coming >= short)
+}
+
+// rollInPlace lets the replica whose turn it is make room for its own successor,
+// where there is no other.
+func (s *step) rollInPlace(g *group) {
+	u := s.nextRollout(g)
+	if u == nil || !g.refused || g.waits || g.replacementOf(u.ID) != nil {
+		return
+	}
+	x := placement.NewIndex(s.placer)
+	x.Advance(s.fleet)
+	for _, o := range s.leaving(g) {
+		x.Without(string(o.ID), o.nodes()...)
+	}
+	if s.chooseFrom(x, g).Placed {
+		return // it comes first after all, once that room is free
+	}
+	x.Without(string(u.ID), u.nodes()...)
+	if !s.chooseFrom(x, g).Placed {
+		s.endRollout(g, fmt.Sprintf("the definition in force fits nowhere, nor in the room of replica %s; ask explain-placement why", u.ID))
+		return
+	}
+	s.retire(u, "rolled out in place, since nothing else has room")
+	u.Restart = InPlace
+	g.refused = s.shortage(g) > 0
+}
+
+// failRollout ends a rollout whose replacement failed before it was ready.
+func (s *step) failRollout(g *group, u *unit, reason string) {
+	if !u.ReadyAt.IsZero() || u.Restart == Rollout || g.stale(u) {
+		return
+	}
+	s.endRollout(g, fmt.Sprintf("replica %s failed: %s", u.ID, reason))
+}
+
+// endRollout lets those stay that were not replaced.
+func (s *step) endRollout(g *group, why string) {
+	left := 0
+	for _, o := range g.units {
+		if o.live() && o.Restart == Rollout {
+			o.Restart = NoRestart
+			o.leaving = false
+			o.change("The rollout has ended: " + why)
+			left++
+		}
+	}
+	if left == 0 {
+		return
+	}
+	g.mem.Halted = fmt.Sprintf("The rollout has ended with %d to go, which run on as they are: %s", left, why)
+	g.mem.HaltedAt = g.entry.Revision
+	s.event(EventHalted, g, nil, "", g.mem.Halted)
+}
+
+// tellRollout says how far a rollout is, and why one has ended.
+func (g *group) tellRollout(h *ModelHealth) {
+	left := 0
+	for _, u := range g.units {
+		if u.live() && u.Restart == Rollout {
+			left++
+		}
+	}
+	switch {
+	case left > 0:
+		h.Clamps = append(h.Clamps, fmt.Sprintf("A rollout is under way, with %d to go.", left))
+	case g.mem.Halted != "":
+		h.Clamps = append(h.Clamps, g.mem.Halted)
+	}
+}
