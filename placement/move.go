@@ -8,11 +8,12 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// Resident is a replica on one node that may be moved.
+// Resident is a replica that may be moved.
 type Resident struct {
 	Replica string
 	Model   *catalog.Model
-	Node    inventory.NodeID
+	// Nodes are all that it has a shard on.
+	Nodes []inventory.NodeID
 }
 
 // Move is a replica that goes elsewhere. It has its new place before it leaves
@@ -75,22 +76,22 @@ const mostMoveProofs = 8
 func (r *rearranging) settle(residents []Resident) {
 	room := map[*catalog.Model]bool{}
 	for _, resident := range residents {
-		at, known := r.x.places[resident.Node]
-		if !known {
-			continue
-		}
 		has, asked := room[resident.Model]
 		if !asked {
 			d, _ := r.x.Choose(Request{Model: resident.Model})
-			has = d.Placed && len(d.Candidate.Spots) == 1
+			has = d.Placed
 			room[resident.Model] = has
 		}
-		if has {
-			r.on[at] = append(r.on[at], resident)
+		for _, node := range resident.Nodes {
+			if at, known := r.x.places[node]; known && has {
+				r.on[at] = append(r.on[at], resident)
+			}
 		}
 	}
 	for _, list := range r.on {
-		slices.SortFunc(list, func(a, b Resident) int { return cmp.Compare(a.Replica, b.Replica) })
+		slices.SortFunc(list, func(a, b Resident) int {
+			return cmp.Or(cmp.Compare(len(a.Nodes), len(b.Nodes)), cmp.Compare(a.Replica, b.Replica))
+		})
 	}
 }
 
@@ -127,7 +128,7 @@ func (r *rearranging) sets(profile *catalog.Profile) []leaving {
 }
 
 // clear finds residents of a host whose leaving makes room there for a shard,
-// the largest first.
+// those on the fewest nodes first.
 func (r *rearranging) clear(c *class, at int32) (set leaving, ok bool) {
 	here := r.on[at]
 	if len(here) == 0 {
@@ -139,7 +140,7 @@ func (r *rearranging) clear(c *class, at int32) (set leaving, ok bool) {
 			if len(set.residents) == r.most {
 				return
 			}
-			r.x.Without(resident.Replica, resident.Node)
+			r.x.Without(resident.Replica, resident.Nodes...)
 			set.residents = append(set.residents, resident)
 			c.q.see(int(at))
 			if ok = c.q.refusePassing().reason == ""; ok {
@@ -165,7 +166,11 @@ func (r *rearranging) cheapest(out []leaving, members []int32, offers map[int32]
 	var set leaving
 	for _, o := range able[:shards] {
 		set.hosts = append(set.hosts, o.hosts...)
-		set.residents = append(set.residents, o.residents...)
+		for _, resident := range o.residents {
+			if !slices.ContainsFunc(set.residents, func(has Resident) bool { return has.Replica == resident.Replica }) {
+				set.residents = append(set.residents, resident)
+			}
+		}
 	}
 	if len(set.residents) == 0 || len(set.residents) > r.most {
 		return out
@@ -189,7 +194,7 @@ func (r *rearranging) prove(set leaving) (decision Decision, moves []Move) {
 			moves = append(moves, Move{Replica: resident.Replica, To: d.Candidate})
 		}
 		for _, resident := range set.residents {
-			r.x.Without(resident.Replica, resident.Node)
+			r.x.Without(resident.Replica, resident.Nodes...)
 		}
 		decision, _ = r.x.Choose(r.req)
 	})

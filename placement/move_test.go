@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +48,14 @@ func TestRearrange(t *testing.T) {
 			pair(), 4, "pair on a b; four-1 to GB200-186 on g; four-2 to GB200-186 on g",
 		},
 		{
+			"a group goes to another network",
+			[]string{
+				"a gpu=8xH100-80 fabric=ib0@f0 alloc=pair-1.0:pair:0-7", "b gpu=8xH100-80 fabric=ib0@f0 alloc=pair-1.1:pair:0-7",
+				"c gpu=8xH100-80 fabric=ib0@f0", "d gpu=8xH100-80 fabric=ib0@f1", "e gpu=8xH100-80 fabric=ib0@f1",
+			},
+			three(), 4, "three on a b c; pair-1 to main on d",
+		},
+		{
 			"no more than may",
 			[]string{"a gpu=8xH100-80 fabric=ib0 alloc=four-1.0:four:0-3", "b gpu=8xH100-80 fabric=ib0 alloc=four-2.0:four:4-7", "g gpu=8xGB200-186"},
 			pair(), 1, "not placed",
@@ -64,7 +73,7 @@ func TestRearrange(t *testing.T) {
 	} {
 		fleet := parse(t, c.fleet...)
 		before := inventorytest.Format(fleet)
-		d, moves := placement.Placer{}.Rearrange(fleet, placement.Request{Model: c.ask}, residentsOf(fleet, four, stuck), c.most)
+		d, moves := placement.Placer{}.Rearrange(fleet, placement.Request{Model: c.ask}, residentsOf(fleet, four, stuck, pair()), c.most)
 		if got := rearranged(c.ask, d, moves); got != c.want {
 			t.Errorf("%s: want %q, got %q", c.name, c.want, got)
 		}
@@ -80,13 +89,24 @@ func pair() *catalog.Model {
 	return m
 }
 
+func three() *catalog.Model {
+	m := pair()
+	m.Name, m.Profiles[0].Shards = "three", 3
+	return m
+}
+
 func residentsOf(fleet *inventory.Snapshot, models ...*catalog.Model) []placement.Resident {
 	var out []placement.Resident
 	for _, n := range fleet.Nodes() {
 		for _, a := range n.Allocations {
 			for _, m := range models {
 				if a.Model == string(m.Name) {
-					out = append(out, placement.Resident{Replica: a.Replica, Model: m, Node: n.ID})
+					i := slices.IndexFunc(out, func(r placement.Resident) bool { return r.Replica == a.Replica })
+					if i < 0 {
+						i = len(out)
+						out = append(out, placement.Resident{Replica: a.Replica, Model: m})
+					}
+					out[i].Nodes = append(out[i].Nodes, n.ID)
 				}
 			}
 		}

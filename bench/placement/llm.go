@@ -302,7 +302,7 @@ func (l *llm) placed(m message) error {
 	}
 	l.clock.keepUp(func() { l.fleet.with(as) })
 	l.room.placed++
-	l.room.where[m.ID] = placement.Resident{Replica: strconv.Itoa(m.ID), Model: model, Node: as[0].Node}
+	l.room.where[m.ID] = placement.Resident{Replica: strconv.Itoa(m.ID), Model: model, Nodes: l.fleet.where[strconv.Itoa(m.ID)]}
 	for _, s := range m.Shards {
 		if err := l.fetch(s.Node, model.Files[0]); err != nil {
 			return err

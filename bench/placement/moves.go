@@ -52,9 +52,7 @@ func (l *llm) makeRoom(req placement.Request) (got placement.Candidate, moves []
 	ids := slices.Sorted(maps.Keys(l.room.where))
 	var residents []placement.Resident
 	for _, id := range ids {
-		if r := l.room.where[id]; len(l.fleet.where[r.Replica]) == 1 {
-			residents = append(residents, r)
-		}
+		residents = append(residents, l.room.where[id])
 	}
 	d, went := l.fleet.index.Rearrange(req, residents, left)
 	for _, m := range went {
