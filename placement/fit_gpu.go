@@ -75,7 +75,7 @@ func (h *host) has(class inventory.Class) bool {
 func (q *query) count() {
 	t := &q.tally
 	*t = tally{most: -1}
-	if !q.h.has(q.need.class) {
+	if !q.brief && !q.h.has(q.need.class) {
 		t.reached[other] = len(q.h.devices)
 		return
 	}

@@ -12,6 +12,8 @@ import (
 // i is the i-th device in order of index.
 type topology struct {
 	order []int // places in the host's list
+	// sorted says that the list is in that order, as agents send it.
+	sorted bool
 	// links are, by device, those it is linked to.
 	links []uint64
 	// numas and adapters are, by device, the bit of its memory node and of its
@@ -30,6 +32,14 @@ const (
 	mostSets = 13_000
 )
 
+// topology is the host's, worked out when it is first asked for.
+func (h *host) topology() *topology {
+	if h.topo == nil {
+		h.topo = topologyOf(h)
+	}
+	return h.topo
+}
+
 // topologyOf works out the topology of a host's devices.
 func topologyOf(h *host) *topology {
 	n := len(h.devices)
@@ -40,6 +50,7 @@ func topologyOf(h *host) *topology {
 	}
 	device := func(i int) *inventory.Device { return h.devices[t.order[i]].of }
 	slices.SortStableFunc(t.order, func(a, b int) int { return cmp.Compare(h.devices[a].of.Index, h.devices[b].of.Index) })
+	t.sorted = slices.IsSorted(t.order)
 	for i := range n {
 		t.numas[i], t.adapters[i] = 1<<i, 1<<i
 		for k := range n {
@@ -89,12 +100,28 @@ func (h harm) less(o harm) bool {
 	return h.cut < o.cut
 }
 
-// together picks so many of the open devices, such that the harm is least:
+// together picks so many of the open devices, as places in the host's list: see
+// pick.
+func (t *topology) together(open uint64, count int) uint64 {
+	if t.sorted {
+		return t.pick(open, count)
+	}
+	var ordered, out uint64
+	for i, at := range t.order {
+		ordered |= (open >> at & 1) << i
+	}
+	for set := t.pick(ordered, count); set != 0; set &= set - 1 {
+		out |= 1 << t.order[bits.TrailingZeros64(set)]
+	}
+	return out
+}
+
+// pick picks so many of the open devices, such that the harm is least:
 // linked to each other, then at one memory node, then near one adapter, then
 // such that aligned quads and pairs stay whole, then with few links to what
 // stays free. The lowest devices break ties. It compares every set that could
 // be better.
-func (t *topology) together(open uint64, count int) uint64 {
+func (t *topology) pick(open uint64, count int) uint64 {
 	n := bits.OnesCount64(open)
 	if count >= n {
 		return open

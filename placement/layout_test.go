@@ -59,6 +59,9 @@ func topology(rng *rand.Rand) *inventory.Node {
 			n.Allocations = append(n.Allocations, inventory.Allocation{Shard: fmt.Sprintf("x-%02d.0", i), Replica: "x", Model: "x", Node: "a", Devices: []inventory.DeviceShare{{Index: i}}})
 		}
 	}
+	if rng.IntN(4) == 0 {
+		slices.Reverse(n.Facts.Devices) // the order of the list says nothing
+	}
 	return n
 }
 
@@ -69,6 +72,7 @@ func openOf(n *inventory.Node) []int {
 			out = append(out, d.Index)
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -98,7 +102,7 @@ func badness(n *inventory.Node, open, set []int) [5]int {
 	var out [5]int
 	numas, adapters := map[int]bool{}, map[string]bool{}
 	for at, i := range set {
-		d := n.Facts.Devices[i]
+		d, _ := n.Device(i)
 		numas[d.NUMA], adapters[d.NearestNIC] = true, true
 		for _, o := range set[:at] {
 			if !slices.Contains(d.NVLinkPeers, o) {

@@ -18,31 +18,25 @@ func (q *query) take() []inventory.DeviceShare {
 		return []inventory.DeviceShare{{Index: q.h.devices[at].of.Index, MemoryMB: q.need.deviceMB}}
 	}
 	out := make([]inventory.DeviceShare, 0, q.need.devices)
-	if q.devices().reached[roomy] == q.need.devices {
-		for _, d := range q.open() {
-			out = append(out, inventory.DeviceShare{Index: d.Index})
-		}
-		return out
-	}
 	if len(q.h.devices) > maxLaid {
 		for _, d := range window(q.open(), q.need.devices) {
 			out = append(out, inventory.DeviceShare{Index: d.Index})
 		}
 		return out
 	}
-	if q.h.topo == nil {
-		q.h.topo = topologyOf(q.h)
-	}
 	var open uint64
-	for i, at := range q.h.topo.order {
-		if q.reach(&q.h.devices[at]) == roomy {
+	for i := range q.h.devices {
+		if q.reach(&q.h.devices[i]) == roomy {
 			open |= 1 << i
 		}
 	}
-	for set := q.h.topo.together(open, q.need.devices); set != 0; set &= set - 1 {
-		at := q.h.topo.order[bits.TrailingZeros64(set)]
-		out = append(out, inventory.DeviceShare{Index: q.h.devices[at].of.Index})
+	if bits.OnesCount64(open) > q.need.devices {
+		open = q.h.topology().together(open, q.need.devices)
 	}
+	for ; open != 0; open &= open - 1 {
+		out = append(out, inventory.DeviceShare{Index: q.h.devices[bits.TrailingZeros64(open)].of.Index})
+	}
+	slices.SortFunc(out, func(a, b inventory.DeviceShare) int { return cmp.Compare(a.Index, b.Index) })
 	return out
 }
 

@@ -185,7 +185,11 @@ func (s *sheet) fill(path string) error {
 			s.most(fmt.Sprintf("llm, %d nodes", t.Nodes), "a group's decision, 99th percentile, us", t.GroupP99, 200)
 			continue
 		}
-		s.least(of, "placements a second", t.PerSecond, 150_000)
+		if t.PerCPUSecond > 0 {
+			s.least(of, "placements a second of processor time", t.PerCPUSecond, 150_000)
+		} else {
+			s.least(of, "placements a second", t.PerSecond, 150_000)
+		}
 		s.most(of, "a decision, 99th percentile, us", t.P99, 50)
 	}
 	return nil
@@ -198,7 +202,7 @@ func (s *sheet) growth(path string) error {
 		return err
 	}
 	small, large := all[0], all[len(all)-1]
-	s.most(fmt.Sprintf("fill, %d to %d nodes", small.Nodes, large.Nodes), "slower by", small.PerSecond/large.PerSecond, 10)
+	s.most(fmt.Sprintf("fill, %d to %d nodes", small.Nodes, large.Nodes), "slower by", small.rate()/large.rate(), 10)
 	return nil
 }
 
@@ -215,7 +219,7 @@ func (s *sheet) peers(path string) error {
 	ours := 0.0
 	for _, t := range own {
 		if t.Groups == 0 {
-			ours = t.PerSecond
+			ours = t.rate()
 		}
 	}
 	for _, r := range all {

@@ -90,7 +90,10 @@ func newLLM(m message, c *clock, moves float64) (*llm, error) {
 		made[i], first = llmMachine(i, &nodes[i], sizes)
 		l.first = append(l.first, first)
 	}
-	l.fleet = newFleet(placement.Placer{Mix: mix, Filters: []placement.Filter{{Name: "one-group", Refuse: oneGroup}}}, made)
+	placer := placement.Placer{Mix: mix, Filters: []placement.Filter{{Name: "one-group", Refuse: oneGroup}}}
+	l.fleet = newFleet(placer, made)
+	again := keep(placer, made)
+	c.again = &again
 	return l, nil
 }
 
@@ -207,6 +210,7 @@ func oneGroup(n *inventory.Node, _ *catalog.Model, p *catalog.Profile) string {
 func (l *llm) place(m message) (any, error) {
 	model := l.models[m.Model]
 	req := placement.Request{Model: model}
+	l.clock.again.asked = append(l.clock.again.asked, model)
 	var got placement.Candidate
 	var ok bool
 	l.clock.decide(model.Profiles[0].ShardCount() > 1, func() { got, ok = l.fleet.choose(req) })
@@ -260,9 +264,11 @@ func (l *llm) tell(m message) error {
 	case "placed":
 		return l.placed(m)
 	case "removed":
+		l.clock.again.spoilt = true
 		delete(l.room.where, m.ID)
 		l.clock.keepUp(func() { l.fleet.without(strconv.Itoa(m.ID)) })
 	case "changed":
+		l.clock.again.spoilt = true
 		var err error
 		l.clock.keepUp(func() {
 			err = l.fleet.change(nodeID(m.Node), func(n *inventory.Node) {
