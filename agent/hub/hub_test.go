@@ -413,15 +413,20 @@ func TestExchangesOfOneNode(t *testing.T) {
 	defer open.Wait()
 	defer cancel()
 	for range 9 {
-		body, never := io.Pipe()
-		defer never.Close()
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.addr+protocol.PathBeat, body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		// One that found the node busy with the question below tries again, so
+		// that in the end all places are taken.
 		open.Go(func() {
-			if resp, err := c.Do(req); err == nil {
-				_ = resp.Body.Close()
+			for ctx.Err() == nil {
+				body, never := io.Pipe()
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.addr+protocol.PathBeat, body)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if resp, err := c.Do(req); err == nil {
+					_ = resp.Body.Close()
+				}
+				_ = never.Close()
 			}
 		})
 	}
