@@ -200,8 +200,14 @@ func TestOddProfilesDoNotPanic(t *testing.T) {
 		{Spread: &catalog.Spread{Level: "galaxy", MaxPerDomain: 1}},
 		{Shards: -1},
 	} {
-		_, trace := placement.Placer{}.Choose(fleet, placement.Request{Model: &catalog.Model{Profiles: []catalog.Profile{p}}}, nil)
+		req := placement.Request{Model: &catalog.Model{Profiles: []catalog.Profile{p}}}
+		d, trace := placement.Placer{}.Choose(fleet, req, nil)
 		checkLaw(t, trace)
+		index := placement.NewIndex(placement.Placer{})
+		index.Advance(fleet)
+		if got, _ := index.Choose(req); !cmp.Equal(d, got) {
+			t.Errorf("%+v: the index decides otherwise: %s", p, cmp.Diff(d, got))
+		}
 	}
 	if d, trace := (placement.Placer{}).Choose(inventory.NewSnapshot(1, nil), placement.Request{Model: onDevices(1, "")}, nil); d.Placed || trace.Profiles[0].Looked != 0 {
 		t.Errorf("an empty fleet: got %v, %v", d, trace)

@@ -316,7 +316,7 @@ func (c *class) count(chosen int) {
 	t := &c.trace
 	clear(t.Counts)
 	t.Chosen = chosen
-	for code := 1; code <= len(reasons)+len(c.q.placer.Filters); code++ {
+	for code := 1; code <= len(reasons)+min(len(c.q.placer.Filters), mostFilters+1); code++ {
 		if n := c.counts[code]; n > 0 {
 			t.Counts[c.reason(uint8(code))] += int(n)
 		}
@@ -325,6 +325,9 @@ func (c *class) count(chosen int) {
 		t.Counts[Outscored] = more
 	}
 }
+
+// mostFilters is how many of an embedder's filters are counted apart.
+const mostFilters = 200
 
 // code is a reason as a small number: the built-in ones by the list, then the
 // placer's own filters.
@@ -339,10 +342,10 @@ func (c *class) code(r Reason) uint8 {
 	}
 	for i := range c.q.placer.Filters {
 		if r == customPrefix+Reason(c.q.placer.Filters[i].Name) {
-			return uint8(len(reasons) + 1 + i)
+			return uint8(len(reasons) + 1 + min(i, mostFilters))
 		}
 	}
-	return 255
+	return uint8(len(reasons) + 1 + mostFilters)
 }
 
 func (c *class) reason(code uint8) Reason {

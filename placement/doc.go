@@ -6,7 +6,9 @@
 // the same function on a copy of the world.
 //
 // Every function may be called at once from many goroutines: the arguments are
-// read, never changed.
+// read, never changed. An Index is its caller's own, and for one goroutine at a
+// time.
 //
-// Start reading at filter.go (the ordered list of checks), then choose.go.
+// Start reading at filter.go (the ordered list of checks), then choose.go; then
+// index.go, which remembers the answers.
 package placement

@@ -81,3 +81,33 @@ func ExamplePlacer_Headroom() {
 	// Output:
 	// 3 more fit; then: looked at 2: chosen 0, devices_busy 2
 }
+
+// An index answers the same as Choose and remembers what it was told. What is
+// tried on it is forgotten when it is brought up to the next snapshot.
+func ExampleIndex() {
+	fleet, err := inventorytest.Parse("a1 gpu=4xL4-24\na2 gpu=2xL4-24")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	model := &catalog.Model{Name: "m", Profiles: []catalog.Profile{
+		{Name: "pair", Engine: catalog.EngineVLLM, GPU: &catalog.GPU{Class: "L4-24", Count: 2}},
+	}}
+	index := placement.NewIndex(placement.Placer{})
+	index.Advance(fleet)
+	for i := range 4 {
+		decision, trace := index.Choose(placement.Request{Model: model})
+		fmt.Println(trace.Profiles[0])
+		if decision.Placed {
+			index.With(decision.Candidate.Allocations("m", fmt.Sprint("m-", i))...)
+		}
+	}
+	index.Advance(fleet)
+	fmt.Println(len(index.Headroom(placement.Request{Model: model}, 16).Spots), "more fit")
+	// Output:
+	// looked at 2: chosen 1, outscored 1
+	// looked at 2: chosen 1, devices_busy 1
+	// looked at 2: chosen 1, devices_busy 1
+	// looked at 2: chosen 0, devices_busy 2
+	// 3 more fit
+}

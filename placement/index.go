@@ -286,26 +286,6 @@ func (x *Index) ask(req Request, profile *catalog.Profile) []Spot {
 	return spots
 }
 
-// Headroom tries up to limit more replicas, as the placer's Headroom does. The
-// index is afterwards what it was. The trace of what found no room belongs to
-// the index.
-func (x *Index) Headroom(req Request, limit int) Headroom {
-	var out Headroom
-	x.Try(func() {
-		for len(out.Spots) < limit {
-			d, trace := x.Choose(req)
-			if !d.Placed {
-				out.Blocked = trace
-				return
-			}
-			x.With(d.Candidate.Allocations(string(req.Model.Name), headroomReplica(len(out.Spots)))...)
-			out.Spots = append(out.Spots, d.Candidate)
-		}
-		out.Limited = true
-	})
-	return out
-}
-
 // Try does something and then puts back what With, Without and Update changed
 // meanwhile. Trials may nest.
 func (x *Index) Try(do func()) {

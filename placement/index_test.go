@@ -3,6 +3,7 @@ package placement_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,16 +237,40 @@ func (d *duel) sameCounts(m *catalog.Model, want, got placement.Trace) {
 	}
 }
 
-// sameHeadroom compares headroom, and that nothing is left of trying.
+// sameHeadroom compares headroom with choosing on copies one after the other, and
+// holds it to leaving nothing behind.
 func (d *duel) sameHeadroom(req placement.Request) {
+	d.t.Helper()
 	before, _ := d.index.Choose(req)
-	want, got := d.placer.Headroom(d.world, req, 5), d.index.Headroom(req, 5)
-	if diff := cmp.Diff(want.Spots, got.Spots); diff != "" || want.Limited != got.Limited {
+	was := d.nodes()
+	var want []placement.Candidate
+	var blocked placement.Trace
+	for world := d.world; len(want) < 5; {
+		next, trace := d.placer.Choose(world, req, nil)
+		if !next.Placed {
+			blocked = trace
+			break
+		}
+		world = world.With(next.Candidate.Allocations(string(req.Model.Name), fmt.Sprintf("headroom/%d", len(want)))...)
+		want = append(want, next.Candidate)
+	}
+	got, whole := d.index.Headroom(req, 5), d.placer.Headroom(d.world, req, 5)
+	if diff := cmp.Diff(want, got.Spots) + cmp.Diff(want, whole.Spots) + cmp.Diff(blocked, whole.Blocked); diff != "" {
 		d.t.Errorf("%s: the index finds other headroom (-scan +index):\n%s", req.Model.Name, diff)
 	}
-	if after, _ := d.index.Choose(req); !cmp.Equal(before, after) {
-		d.t.Errorf("%s: headroom left something behind: %s", req.Model.Name, cmp.Diff(before, after))
+	after, _ := d.index.Choose(req)
+	if diff := cmp.Diff(before, after); diff != "" || !slices.Equal(was, d.nodes()) {
+		d.t.Errorf("%s: headroom left something behind: %s", req.Model.Name, diff)
 	}
+}
+
+// nodes are the very nodes that the index knows.
+func (d *duel) nodes() []*inventory.Node {
+	var out []*inventory.Node
+	for _, n := range d.world.Nodes() {
+		out = append(out, d.index.Node(n.ID))
+	}
+	return out
 }
 
 // A question that is refused costs no memory.
