@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"llmgw.io/llmgw/catalog"
-	"llmgw.io/llmgw/inventory"
 )
 
 // Bounds of the search. A node with more candidates than mostExact, and what is
@@ -18,22 +17,15 @@ const (
 	mostProofs = 16
 )
 
-// eviction is one call of Preempt at work.
+// eviction is a search at work.
 type eviction struct {
 	x       *Index
 	req     Request
 	able    []evictee            // those of lower classes, least harm first
 	allowed map[catalog.Name]int // how many of a model may leave
-	on      map[int32][]int      // by host: who of able stands there
-	nodes   [][]inventory.NodeID // by able: where it stands
-	sizes   []map[int32]int      // by able: devices it has on a host
+	taken   map[string]bool      // replicas that have left
+	on      [][]int32            // by host: who of able stands there
 	trials  int
-}
-
-type evictee struct {
-	Occupant
-	rank int
-	harm float64
 }
 
 // offer is what it costs a host to take one shard.
@@ -51,7 +43,7 @@ type found struct {
 }
 
 func newEviction(x *Index, req Request, standing []Occupant, floors map[catalog.Name]int) *eviction {
-	e := &eviction{x: x, req: req, allowed: map[catalog.Name]int{}, on: map[int32][]int{}}
+	e := &eviction{x: x, req: req, allowed: map[catalog.Name]int{}, taken: map[string]bool{}}
 	for i := range standing {
 		o := &standing[i]
 		e.allowed[o.Model]++
@@ -72,68 +64,20 @@ func (e *eviction) below(o *Occupant) bool {
 	return o.Class.Rank() < e.req.Model.Class.Rank() && o.Model != e.req.Model.Name
 }
 
-// locate finds where the candidates stand and what each is worth, and puts them
-// in order.
-func (e *eviction) locate() {
-	type place struct {
-		at      int32
-		devices int
-	}
-	places := map[string][]place{}
-	weight := map[string]float64{}
-	number := map[string]bool{}
-	for i := range e.able {
-		number[e.able[i].Replica] = true
-	}
-	for at := range e.x.land.hosts {
-		h := &e.x.land.hosts[at]
-		for k := range h.node.Allocations {
-			if a := &h.node.Allocations[k]; number[a.Replica] {
-				places[a.Replica] = append(places[a.Replica], place{int32(at), len(a.Devices)})
-				weight[a.Replica] += h.worth(a)
-			}
-		}
-	}
-	for i := range e.able {
-		v := &e.able[i]
-		v.harm = weight[v.Replica] * max(1, v.Seconds)
-	}
-	slices.SortFunc(e.able, func(a, b evictee) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.harm, b.harm), cmp.Compare(a.Replica, b.Replica))
-	})
-	e.nodes, e.sizes = make([][]inventory.NodeID, len(e.able)), make([]map[int32]int, len(e.able))
-	for i := range e.able {
-		e.sizes[i] = map[int32]int{}
-		for _, p := range places[e.able[i].Replica] {
-			if _, there := e.sizes[i][p.at]; !there {
-				e.on[p.at] = append(e.on[p.at], i)
-				e.nodes[i] = append(e.nodes[i], e.x.land.hosts[p.at].node.ID)
-			}
-			e.sizes[i][p.at] += p.devices
-		}
+// take lets a set leave for good.
+func (e *eviction) take(set []int) {
+	for _, i := range set {
+		e.leave(i)
+		e.taken[e.able[i].Replica] = true
+		e.allowed[e.able[i].Model]--
 	}
 }
 
-// worth is the part of a host that an allocation has, in devices: the most of
-// its devices, its memory and its cores.
-func (h *host) worth(a *inventory.Allocation) float64 {
-	devices := 0.0
-	for _, share := range a.Devices {
-		d := h.device(share.Index)
-		if share.MemoryMB > 0 && d != nil && d.of.MemoryMB > 0 {
-			devices += float64(share.MemoryMB) / float64(d.of.MemoryMB)
-		} else {
-			devices++
-		}
+// leave takes one out of the index.
+func (e *eviction) leave(i int) {
+	for _, p := range e.able[i].places {
+		e.x.Without(e.able[i].Replica, e.x.land.hosts[p.at].node.ID)
 	}
-	whole := float64(max(1, len(h.devices)))
-	if h.memory.known && h.memory.all > 0 {
-		devices = max(devices, whole*float64(a.MemoryMB)/float64(h.memory.all))
-	}
-	if h.cores.known && h.cores.all > 0 {
-		devices = max(devices, whole*float64(a.Cores)/float64(h.cores.all))
-	}
-	return devices
 }
 
 // least is the least harmful set among replicas of a rank and those below it;
@@ -165,7 +109,7 @@ func (e *eviction) prove(profile *catalog.Profile, sets []offer) *found {
 		var d Decision
 		e.x.Try(func() {
 			for _, i := range s.set {
-				e.x.Without(e.able[i].Replica, e.nodes[i]...)
+				e.leave(i)
 			}
 			d, _ = e.x.Choose(req)
 		})
@@ -181,9 +125,15 @@ func (e *eviction) prove(profile *catalog.Profile, sets []offer) *found {
 func (e *eviction) sets(profile *catalog.Profile, rank int) []offer {
 	q := newQuery(e.x.placer, e.req, profile).in(e.x.land, e.x.followed(e.req.Model).stands)
 	var offers []offer
+	var best *offer
 	for at := range e.x.land.hosts {
-		if o, ok := e.offer(q, int32(at), rank); ok {
-			offers = append(offers, o)
+		o, ok := e.offer(q, int32(at), rank, best)
+		if !ok {
+			continue
+		}
+		offers = append(offers, o)
+		if profile.ShardCount() == 1 && (best == nil || less(o.set, o.harm, best.set, best.harm)) {
+			best = &o
 		}
 	}
 	shards := profile.ShardCount()
@@ -257,35 +207,46 @@ func (e *eviction) harm(set []int) float64 {
 }
 
 // offer is the least harmful set of replicas without which a host has room for a
-// shard; ok is false when there is none.
-func (e *eviction) offer(q *query, at int32, rank int) (o offer, ok bool) {
+// shard. ok is false when there is none, or none that is better than best.
+func (e *eviction) offer(q *query, at int32, rank int, best *offer) (o offer, ok bool) {
+	if q.profile.ShardCount() == 1 && len(e.on[at]) == 0 {
+		return offer{}, false
+	}
 	q.see(int(at))
-	group := q.profile.ShardCount() > 1
 	if q.refuseLasting().reason != "" {
 		return offer{}, false
 	}
-	if group && q.refusePassing().reason == "" {
+	if q.profile.ShardCount() > 1 && q.refusePassing().reason == "" {
 		return offer{at: at}, true
 	}
-	var may []int
-	taken := map[catalog.Name]int{}
-	for _, i := range e.on[at] {
-		// The floor leaves the least harmful ones of a model.
-		if v := &e.able[i]; v.rank <= rank && taken[v.Model] < e.allowed[v.Model] {
-			may = append(may, i)
-			taken[v.Model]++
-		}
-	}
-	if len(may) == 0 || !e.fits(q, at, may) {
+	may := e.may(at, rank)
+	size, enough := e.needed(q, at, may)
+	if !enough || best != nil && !less(may[:size], e.leastHarm(may, size), best.set, best.harm) || !e.fits(q, at, may) {
 		return offer{}, false
 	}
-	set := []int(nil)
+	var set []int
 	if len(may) <= mostExact && e.trials < mostTrials {
-		set = e.fewest(q, at, may)
+		set = e.fewest(q, at, may, size)
 	} else {
 		set = e.irreducible(q, at, may)
 	}
 	return offer{at: at, set: set, harm: e.harm(set)}, true
+}
+
+// may are those who could leave a host, the least harmful of each model as far as
+// its floor allows.
+func (e *eviction) may(at int32, rank int) []int {
+	var out []int
+	for _, n := range e.on[at] {
+		v := &e.able[n]
+		if v.rank > rank || e.taken[v.Replica] {
+			continue
+		}
+		if out = append(out, int(n)); !e.within(out) {
+			out = out[:len(out)-1]
+		}
+	}
+	return out
 }
 
 // fits reports whether a host has room for a shard without these.
@@ -304,10 +265,10 @@ func (e *eviction) fits(q *query, at int32, set []int) bool {
 	return room
 }
 
-// fewest tries every set, the smallest first, and of one size takes the least
+// fewest tries every set of a size and more, and of one size takes the least
 // harmful. All of them together are known to do.
-func (e *eviction) fewest(q *query, at int32, may []int) []int {
-	for size := e.needed(q, at, may); size < len(may); size++ {
+func (e *eviction) fewest(q *query, at int32, may []int, size int) []int {
+	for ; size < len(may); size++ {
 		var best []int
 		least := 0.0
 		for mask := uint(1); mask < 1<<len(may); mask++ {
@@ -331,20 +292,41 @@ func (e *eviction) fewest(q *query, at int32, may []int) []int {
 	return may
 }
 
-// needed is how many of them must leave at least, by the devices they have.
-func (e *eviction) needed(q *query, at int32, may []int) int {
+// needed is how many of them must leave at least, by the devices they have;
+// enough is false when all together have too few.
+func (e *eviction) needed(q *query, at int32, may []int) (count int, enough bool) {
 	missing := q.need.devices - e.x.land.hosts[at].untouched
+	if q.need.shared {
+		missing = 0 // a part of a device may be free
+	}
 	var sizes []int
 	for _, i := range may {
-		sizes = append(sizes, e.sizes[i][at])
+		for _, p := range e.able[i].places {
+			if p.at == at {
+				sizes = append(sizes, p.devices)
+			}
+		}
 	}
 	slices.SortFunc(sizes, func(a, b int) int { return b - a })
-	count := 0
 	for count < len(sizes) && missing > 0 {
 		missing -= sizes[count]
 		count++
 	}
-	return max(1, count)
+	return max(1, count), missing <= 0 && len(may) > 0
+}
+
+// leastHarm is what so many of them cost at least.
+func (e *eviction) leastHarm(may []int, count int) float64 {
+	harms := make([]float64, len(may))
+	for k, i := range may {
+		harms[k] = e.able[i].harm
+	}
+	slices.Sort(harms)
+	sum := 0.0
+	for _, h := range harms[:count] {
+		sum += h
+	}
+	return sum
 }
 
 // irreducible lets all leave and takes back whom it can, the most harmful first.

@@ -87,21 +87,42 @@ func (p Placer) Preempt(world *inventory.Snapshot, req Request, standing []Occup
 
 // Preempt is the placer's Preempt on what the index knows. It is afterwards what
 // it was.
-func (x *Index) Preempt(req Request, standing []Occupant, floors map[catalog.Name]int) Preemption {
-	out := Preemption{Looked: len(standing), Counts: map[Spared]int{}}
-	e := newEviction(x, req, standing, floors)
-	for rank := range req.Model.Class.Rank() {
-		if found := e.least(rank); found != nil {
-			out.Decision, out.Harm = found.decision, found.harm
-			for _, i := range found.set {
+func (x *Index) Preempt(req Request, standing []Occupant, floors map[catalog.Name]int) (out Preemption) {
+	x.Try(func() { out = x.Preempter(req, standing, floors).Next() })
+	return out
+}
+
+// Preempter finds room for several replicas of a model, one after the other. It
+// belongs to its index, and holds until that advances.
+type Preempter struct {
+	standing []Occupant
+	e        *eviction
+}
+
+// Preempter begins to ask as Preempt does.
+func (x *Index) Preempter(req Request, standing []Occupant, floors map[catalog.Name]int) *Preempter {
+	return &Preempter{standing: slices.Clone(standing), e: newEviction(x, req, standing, floors)}
+}
+
+// Next is who gives way for one more replica. They leave the index with it; what
+// is placed in their room is the caller's to add.
+func (p *Preempter) Next() Preemption {
+	e := p.e
+	p.standing = slices.DeleteFunc(p.standing, func(o Occupant) bool { return e.taken[o.Replica] })
+	out := Preemption{Looked: len(p.standing), Counts: map[Spared]int{}}
+	for rank := range e.req.Model.Class.Rank() {
+		if f := e.least(rank); f != nil {
+			out.Decision, out.Harm = f.decision, f.harm
+			for _, i := range f.set {
 				out.Victims = append(out.Victims, e.able[i].Occupant)
 			}
 			slices.SortFunc(out.Victims, func(a, b Occupant) int { return cmp.Compare(a.Replica, b.Replica) })
+			e.take(f.set)
 			break
 		}
 	}
-	for i := range standing {
-		if reason := e.spares(&standing[i], &out); reason != "" {
+	for i := range p.standing {
+		if reason := e.spares(&p.standing[i], &out); reason != "" {
 			out.Counts[reason]++
 		}
 	}
@@ -111,7 +132,7 @@ func (x *Index) Preempt(req Request, standing []Occupant, floors map[catalog.Nam
 // spares says why a replica stays; empty for a victim.
 func (e *eviction) spares(o *Occupant, p *Preemption) Spared {
 	switch {
-	case slices.ContainsFunc(p.Victims, func(v Occupant) bool { return v.Replica == o.Replica }):
+	case e.taken[o.Replica]:
 		return ""
 	case !e.below(o):
 		return SparedClass

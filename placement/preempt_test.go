@@ -142,7 +142,7 @@ func TestPreemptLaw(t *testing.T) {
 				size := min(1+rng.IntN(2), devices-d)
 				if rng.IntN(6) > 0 {
 					model := string(rune('a' + rng.IntN(4)))
-					as = append(as, fmt.Sprintf("%s-%d%d.0:%s:%d-%d", model, i, d, model, d, d+size-1))
+					as = append(as, fmt.Sprintf("%s-%d%d.0:%s:%d-%d:mem=%d", model, i, d, model, d, d+size-1, 1+rng.IntN(20)))
 				}
 				d += size
 			}
@@ -161,7 +161,7 @@ func TestPreemptLaw(t *testing.T) {
 			o.Class, o.Seconds = catalog.Classes[int(o.Model[0]-'a')%3], float64(rng.IntN(100))
 		}
 		m := &catalog.Model{Name: "new", Class: catalog.Classes[rng.IntN(3)], Profiles: []catalog.Profile{
-			{Name: "p", Engine: catalog.EngineSim, GPU: &catalog.GPU{Count: 1 + rng.IntN(4)}},
+			{Name: "p", Engine: catalog.EngineSim, GPU: &catalog.GPU{Count: 1 + rng.IntN(4)}, MemoryGB: rng.IntN(50)},
 		}}
 		if d, _ := (placement.Placer{}).Choose(fleet, placement.Request{Model: m}, nil); d.Placed {
 			continue
@@ -178,6 +178,57 @@ func TestPreemptLaw(t *testing.T) {
 		if got != rank || len(p.Victims) != size {
 			t.Errorf("seed %d: %d victims up to rank %d, brute force has %d up to rank %d\n%s%s", seed, len(p.Victims), got, size, rank, text.String(), p)
 		}
+	}
+}
+
+// TestPreempterLaw lets room be made again and again, until none can be: what all
+// answers together take leaves the floors, and each holds on what the ones before
+// have left.
+func TestPreempterLaw(t *testing.T) {
+	t.Parallel()
+	fleet, err := inventorytest.Parse(`
+		n1 gpu=4xL4-24 alloc=a-1.0:a:0 alloc=a-2.0:a:1 alloc=b-1.0:b:2-3
+		n2 gpu=4xL4-24 alloc=a-3.0:a:0 alloc=a-4.0:a:1 alloc=b-2.0:b:2 alloc=c-1.0:c:3`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	standing, floors := occupants(fleet), map[catalog.Name]int{"a": 2, "b": 1}
+	for i := range standing {
+		if standing[i].Model == "c" {
+			standing[i].Class = catalog.ClassCritical
+		}
+	}
+	m := &catalog.Model{Name: "new", Class: catalog.ClassStandard, Profiles: []catalog.Profile{
+		{Name: "p", Engine: catalog.EngineSim, GPU: &catalog.GPU{Count: 1}},
+	}}
+	x := placement.NewIndex(placement.Placer{})
+	x.Advance(fleet)
+	ask := x.Preempter(placement.Request{Model: m}, standing, floors)
+	left := map[catalog.Name]int{"a": 4, "b": 2, "c": 1}
+	placed := 0
+	for {
+		p := ask.Next()
+		if !p.Decision.Placed {
+			break
+		}
+		if placed++; placed > len(standing) {
+			t.Fatal("there is no end to it")
+		}
+		for _, v := range p.Victims {
+			left[v.Model]--
+		}
+		x.With(p.Decision.Candidate.Allocations("new", fmt.Sprintf("new-%d", placed))...)
+		// What is left over of a larger replica is room without any preemption.
+		for d, _ := x.Choose(placement.Request{Model: m}); d.Placed; d, _ = x.Choose(placement.Request{Model: m}) {
+			placed++
+			x.With(d.Candidate.Allocations("new", fmt.Sprintf("new-%d", placed))...)
+		}
+	}
+	if left["a"] != 2 || left["b"] != 1 || left["c"] != 1 {
+		t.Errorf("want the floors and the higher class left, got %v", left)
+	}
+	if placed < 3 {
+		t.Errorf("want 3 placed at least, got %d", placed)
 	}
 }
 

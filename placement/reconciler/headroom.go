@@ -46,16 +46,11 @@ func (r Reconciler) Headroom(v *View, model catalog.Name, limit int) (Headroom, 
 func (r Reconciler) preempting(x *placement.Index, v *View, req placement.Request, limit int, out *Headroom) {
 	s := newStep(r, World{Now: v.At, Catalog: v.Catalog, Fleet: v.Fleet, Replicas: v.Replicas}, Memory{})
 	g := s.group(req.Model.Name)
-	floors := s.floors()
+	from := x.Preempter(req, s.standing(g), s.floors())
 	for len(out.Preempting) < limit {
-		p := x.Preempt(req, s.standing(g), floors)
+		p := from.Next()
 		if !p.Decision.Placed {
 			return
-		}
-		for _, victim := range p.Victims {
-			u := s.unit(ReplicaID(victim.Replica))
-			u.yieldsTo = g.name
-			x.Without(victim.Replica, u.nodes()...)
 		}
 		x.With(p.Decision.Candidate.Allocations(string(g.name), fmt.Sprintf("%s/instead-%d", g.name, len(out.Preempting)))...)
 		out.Preempting = append(out.Preempting, p)

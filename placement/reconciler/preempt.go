@@ -35,16 +35,15 @@ func (s *step) makeRoom(g *group) {
 	if len(leaving) == 0 && len(standing) == 0 && !g.waits {
 		return
 	}
-	x := placement.NewIndex(s.placer)
-	x.Advance(s.fleet)
+	x := s.indexed()
 	for _, u := range leaving {
 		x.Without(string(u.ID), u.nodes()...)
 	}
+	from := &taking{step: s, g: g, x: x, requests: g.requests()}
 	for range short {
 		d := s.chooseFrom(x, g)
 		if !d.Placed && len(standing) > 0 {
-			d = s.preempt(x, g, standing)
-			standing = s.standing(g)
+			d = from.next()
 		}
 		if !d.Placed {
 			return
@@ -132,25 +131,44 @@ func (s *step) chooseFrom(x *placement.Index, g *group) placement.Decision {
 	return placement.Decision{}
 }
 
-// preempt marks the replicas that give way, and takes them out of the index.
-// Their models are of lower classes, so this step has yet to come to them.
-func (s *step) preempt(x *placement.Index, g *group, standing []placement.Occupant) placement.Decision {
-	var p placement.Preemption
-	for _, req := range g.requests() {
-		if p = x.Preempt(req, standing, s.floors()); p.Decision.Placed {
-			break
+// indexed is what the step asks for room that it does not give out: the fleet as
+// it is so far, without what was tried before.
+func (s *step) indexed() *placement.Index {
+	if s.index == nil {
+		s.index = placement.NewIndex(s.placer)
+	}
+	s.index.Advance(s.fleet)
+	return s.index
+}
+
+// taking is who gives way for one replica of a model after the other.
+type taking struct {
+	*step
+	g        *group
+	x        *placement.Index
+	requests []placement.Request // those that may still find room
+	ask      *placement.Preempter
+}
+
+// next marks the replicas that give way for one more. Their models are of lower
+// classes, so this step has yet to come to them.
+func (t *taking) next() placement.Decision {
+	for ; len(t.requests) > 0; t.requests, t.ask = t.requests[1:], nil {
+		if t.ask == nil {
+			t.ask = t.x.Preempter(t.requests[0], t.standing(t.g), t.floors())
+		}
+		p := t.ask.Next()
+		for _, v := range p.Victims {
+			t.unit(ReplicaID(v.Replica)).yieldsTo = t.g.name
+		}
+		if p.Decision.Placed {
+			return p.Decision
+		}
+		if len(t.requests) == 1 && p.Looked > 0 {
+			t.g.clamp("No lower class can make room: %s.", p)
 		}
 	}
-	if !p.Decision.Placed {
-		g.clamp("No lower class can make room: %s.", p)
-		return p.Decision
-	}
-	for _, v := range p.Victims {
-		u := s.unit(ReplicaID(v.Replica))
-		u.yieldsTo = g.name
-		x.Without(v.Replica, u.nodes()...)
-	}
-	return p.Decision
+	return placement.Decision{}
 }
 
 // floors are how many replicas of each model nobody may take.

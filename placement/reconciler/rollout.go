@@ -2,8 +2,6 @@ package reconciler
 
 import (
 	"fmt"
-
-	"llmgw.io/llmgw/placement"
 )
 
 // The rule of a rollout: replicas are replaced by what the definition in force
@@ -60,8 +58,7 @@ func (s *step) rollInPlace(g *group) {
 	if u == nil || !g.refused || g.waits || g.replacementOf(u.ID) != nil {
 		return
 	}
-	x := placement.NewIndex(s.placer)
-	x.Advance(s.fleet)
+	x := s.indexed()
 	for _, o := range s.leaving(g) {
 		x.Without(string(o.ID), o.nodes()...)
 	}

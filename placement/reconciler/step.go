@@ -19,7 +19,9 @@ type step struct {
 	now    time.Time
 	// fleet has room taken for everything that is ordered, and for what this
 	// step places.
-	fleet  *inventory.Snapshot
+	fleet *inventory.Snapshot
+	// index is made when it is first asked for: see indexed.
+	index  *placement.Index
 	next   int64
 	mem    Memory
 	groups []*group // highest class first, then who gave way, then by name
