@@ -26,5 +26,5 @@ func Example() {
 	//        engine_missing: install the engine on the node
 	//   a5   needs 4 of L40S-48 with 43.2 GiB free each, 3 such; the most there has 48 GiB; 40 GiB are used by processes that llmgw did not start
 	//        device_memory: ask for less memory, or stop what else uses the devices
-	//   a4   scores -0.37
+	//   a4   ranks 1
 }

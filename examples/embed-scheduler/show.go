@@ -25,8 +25,8 @@ func show(w io.Writer, m catalog.Model, d placement.Decision, trace placement.Tr
 		for _, l := range p.Lines {
 			fmt.Fprintf(w, "  %-4s %s\n       %s: %s\n", l.Node, l.Text, l.Reason, l.Reason.Advice())
 		}
-		for _, s := range p.Best {
-			fmt.Fprintf(w, "  %-4s scores %.2f\n", s.Node, s.Total)
+		for i, s := range p.Best { // scores are in s.Total, with their parts
+			fmt.Fprintf(w, "  %-4s ranks %d\n", s.Node, i+1)
 		}
 	}
 }
