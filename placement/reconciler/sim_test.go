@@ -497,6 +497,9 @@ func (s *sim) satisfied() error {
 		if r.Phase != reconciler.Run {
 			return fmt.Errorf("%s never ends its %s", r.ID, r.Phase)
 		}
+		if r.Restart == reconciler.Rollout {
+			return fmt.Errorf("the rollout of %s never ends", r.ID)
+		}
 	}
 	return nil
 }
