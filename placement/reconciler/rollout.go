@@ -54,8 +54,11 @@ func (s *step) lacks(g *group) bool {
 // rollInPlace lets the replica whose turn it is make room for its own successor,
 // where there is no other.
 func (s *step) rollInPlace(g *group) {
+	if !g.refused || g.waits {
+		return
+	}
 	u := s.nextRollout(g)
-	if u == nil || !g.refused || g.waits || g.replacementOf(u.ID) != nil {
+	if u == nil || g.replacementOf(u.ID) != nil {
 		return
 	}
 	x := s.indexed()
