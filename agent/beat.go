@@ -10,6 +10,9 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
+// lastBeatLimit is how long the end of an agent waits for its last news.
+const lastBeatLimit = 2 * time.Second
+
 // beatLoop says that the node is alive, every few seconds and at once when a
 // shard's state changes. It is its own goroutine with its own requests: nothing
 // else the agent does may make the node look dead.
@@ -20,11 +23,11 @@ func (a *Agent) beatLoop(ctx context.Context) {
 	defer t.Stop()
 	var seq uint64
 	var silent error
-	for {
+	for ctx.Err() == nil {
 		seq++
 		err := a.beat(ctx, seq, samples)
 		if ctx.Err() != nil {
-			return
+			break
 		}
 		a.noteSilence(&silent, err)
 		if err != nil {
@@ -40,6 +43,22 @@ func (a *Agent) beatLoop(ctx context.Context) {
 		case <-t.C:
 		case <-a.board.changed:
 		}
+	}
+	if silent == nil && !a.cfg.StopEngines {
+		a.lastBeat(ctx, seq+1)
+	}
+}
+
+// lastBeat says what the control plane has not heard yet: with the engines going
+// on, nobody would tell it otherwise for as long as no agent runs.
+func (a *Agent) lastBeat(ctx context.Context, seq uint64) {
+	if news, _ := a.board.news(); len(news) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastBeatLimit)
+	defer cancel()
+	if err := a.beat(ctx, seq, nil); err != nil {
+		a.cfg.Logger.Warn("the last news of engines did not reach the control plane; the next agent brings them", "node", a.cfg.Node, "err", err)
 	}
 }
 

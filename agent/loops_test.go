@@ -236,3 +236,49 @@ func TestNewComplainsOfEverything(t *testing.T) {
 		}
 	}
 }
+
+// News that were on their way when the agent was told to end reach the control
+// plane all the same: the engines go on, and nobody else would bring them.
+func TestLastNewsAreBrought(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var brought []protocol.Beat
+		ctx, end := context.WithCancel(t.Context())
+		c := &agenttest.Control{
+			BeatFunc: func(beating context.Context, b protocol.Beat) (protocol.BeatAnswer, error) {
+				if len(b.Shards) > 0 && ctx.Err() == nil {
+					end() // the agent is told to end while this beat is on its way
+					<-beating.Done()
+					return protocol.BeatAnswer{}, beating.Err()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if len(b.Shards) > 0 {
+					brought = append(brought, b)
+				}
+				return protocol.BeatAnswer{SeenSeq: b.Seq}, nil
+			},
+			SyncFunc: func(polling context.Context, s protocol.Sync) (protocol.Desired, error) {
+				if s.Version > 0 {
+					<-polling.Done()
+					return protocol.Desired{}, polling.Err()
+				}
+				return protocol.Desired{Epoch: 1, Version: 1, Shards: []protocol.DesiredShard{{Shard: "m-1.0", Replica: "m-1", Want: protocol.WantRun, Engine: "nobody's"}}}, nil
+			},
+		}
+		a, err := agent.New(agent.Config{
+			Node: "n1", Control: c, Prober: &agenttest.Prober{}, Engines: []agent.Engine{&agenttest.Engine{}},
+			DataDir: t.TempDir(), MgmtAddr: "127.0.0.1", CgroupParent: "none",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if len(brought) != 1 || brought[0].Shards[0].ID != "m-1.0" {
+			t.Errorf("the news came as %+v", brought)
+		}
+	})
+}

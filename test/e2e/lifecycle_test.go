@@ -51,7 +51,10 @@ func TestAgentUpgrade(t *testing.T) {
 	stop := n.args
 	n.args = slices.DeleteFunc(slices.Clone(n.args), func(a string) bool { return a == "--stop-engines" })
 	n.start()
-	until(t, "two engines run", soon, func() (bool, any) { return len(n.engines()) == 2, n.engines() })
+	// The control plane believes the old engines until it hears of the new ones.
+	until(t, "two new engines are ready", soon, func() (bool, any) {
+		return strings.Count(n.output(), `"msg":"engine ready"`) == 2, n.output()
+	})
 	p.untilReady("m", 2)
 	before := n.pids()
 	n.end(syscall.SIGTERM)
