@@ -163,7 +163,6 @@ func (s *sheet) large(path string) error {
 		{"gangs", "groups placed, %"},
 		{"to100", "groups placed until 100 %, %"},
 		{"local", "shards where the weights are, %"},
-		{"back", "lost replicas placed again"},
 	} {
 		s.least(of, c.figure, us.of[c.column], index.of[c.column])
 	}

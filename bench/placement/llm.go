@@ -221,6 +221,7 @@ func (l *llm) place(m message) (any, error) {
 	if !ok {
 		return map[string]bool{"ok": false}, nil
 	}
+	l.room.placed++
 	return llmAnswer{llmPlace: l.at(got), Moves: moves}, nil
 }
 
@@ -307,7 +308,6 @@ func (l *llm) placed(m message) error {
 		as = append(as, a)
 	}
 	l.clock.keepUp(func() { l.fleet.with(as) })
-	l.room.placed++
 	l.room.where[m.ID] = placement.Resident{Replica: strconv.Itoa(m.ID), Model: model, Nodes: l.fleet.where[strconv.Itoa(m.ID)]}
 	for _, s := range m.Shards {
 		if err := l.fetch(s.Node, model.Files[0]); err != nil {
