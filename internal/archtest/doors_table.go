@@ -8,8 +8,6 @@ func doors() []door {
 		// Decoding and scanning.
 		{module: "github.com/goccy/go-yaml", at: []string{"config*.go", "adminapi/ctl", "cmd/llmgw-agent"}},
 		{module: "github.com/prometheus/common", at: []string{"agent/engines", "router"}},
-		{module: "github.com/tidwall/gjson", at: []string{"router/..."}},
-		{module: "github.com/cespare/xxhash/v2", at: []string{"router/..."}},
 
 		// Databases.
 		{module: "github.com/jackc/pgx/v5", at: []string{"storage/bunstore"}},
