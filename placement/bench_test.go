@@ -88,3 +88,15 @@ func BenchmarkIndexHeadroom(b *testing.B) {
 		index.Headroom(req, 64)
 	}
 }
+
+func BenchmarkIndexExplain(b *testing.B) {
+	index := tenThousand(b)
+	for _, count := range []int{4, 16} {
+		b.Run(fmt.Sprintf("devices=%d", count), func(b *testing.B) {
+			req := placement.Request{Model: onDevices(count, "H100-80")}
+			for b.Loop() {
+				index.Explain(req)
+			}
+		})
+	}
+}

@@ -259,11 +259,6 @@ func (x *Index) Choose(req Request) (Decision, Trace) {
 
 func (x *Index) trace() Trace { return Trace{Version: x.version, Profiles: x.traces} }
 
-// Explain is Choose with everything that is to be said: lines for nodes that
-// were refused, and the best scores with their parts. It looks at every node,
-// and the trace is the caller's own.
-func (x *Index) Explain(req Request) (Decision, Trace) { return x.land.choose(x.version, req, nil) }
-
 // ask puts one profile to the fleet.
 func (x *Index) ask(req Request, profile *catalog.Profile) []Spot {
 	if len(req.Apart) > 0 {

@@ -103,6 +103,10 @@ func (t *ProfileTrace) reject(q *query, r refusal) {
 		t.Omitted++
 		return
 	}
+	t.line(q, r)
+}
+
+func (t *ProfileTrace) line(q *query, r refusal) {
 	t.Lines = append(t.Lines, Rejection{
 		Node: q.h.node.ID, Reason: r.reason, Text: r.sentence(q), Need: r.need, Have: r.have, Unit: r.unit,
 	})
