@@ -246,8 +246,9 @@ func TestARealEngineInFlightNeedsTwoTERMs(t *testing.T) {
 			}
 		}
 	}
-	if got := r.exit(); got.Code != 1 {
-		t.Errorf("want the second TERM to end it with 1, got %+v", got)
+	// It exits with 1, or is caught by its own threads while it does and aborts.
+	if got := r.exit(); got.Code != 1 && got.Signal != int(syscall.SIGABRT) {
+		t.Errorf("want the second TERM to end it, got %+v", got)
 	}
 	<-answered
 }
