@@ -78,7 +78,7 @@ LLMGW_SERVER=$(address admin)
 export LLMGW_SERVER
 ctl() { "$dir/bin/llmgw-control" ctl "$@"; }
 for _ in $(seq 300); do
-	ctl nodes list -o json 2>/dev/null | grep -q '"state": *"ready"' && break
+	ctl nodes list -o json 2>/dev/null | grep -q '"cpu_count"' && break # it has said what it is
 	kill -0 "$server" 2>/dev/null || exit 1
 	sleep 0.1
 done
