@@ -53,15 +53,6 @@ type nodes struct {
 	hub *hub.Hub
 }
 
-// Forget removes a node and cuts it off at once.
-func (n *nodes) Forget(ctx context.Context, id inventory.NodeID, by inventory.Author) error {
-	if err := n.Registry.Forget(ctx, id, by); err != nil {
-		return err
-	}
-	n.hub.Revoke(id)
-	return nil
-}
-
 // Logs asks the node's agent.
 func (n *nodes) Logs(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error) {
 	id := inventory.NodeID(node)

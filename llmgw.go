@@ -172,6 +172,7 @@ func (c *ControlPlane) wireRegistry(ctx context.Context) (err error) {
 	c.registry, err = inventory.NewRegistry(ctx, inventory.RegistryConfig{
 		Store: c.cfg.Store, Holds: c.cfg.Store, Logger: c.logger,
 		UnreachableAfter: time.Duration(l.NodeUnreachable), LostAfter: time.Duration(l.NodeLost),
+		Cut: func(id inventory.NodeID) { c.hub.Revoke(id) },
 	}, c.started)
 	return err
 }

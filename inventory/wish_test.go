@@ -135,6 +135,28 @@ func TestForget(t *testing.T) {
 	}
 }
 
+// A report that arrives while the node is removed does not bring it back.
+func TestForgetCutsFirst(t *testing.T) {
+	t.Parallel()
+	store := &inventorytest.Store{}
+	var r *inventory.Registry
+	cut := func(id inventory.NodeID) { r.Apply(id, inventory.Report{}, start.Add(2*time.Minute)) }
+	r, err := inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: store, Holds: store, Cut: cut}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Apply("a", inventory.Report{}, start)
+	for s := range 120 {
+		r.Tick(start.Add(time.Duration(s) * time.Second))
+	}
+	if err := r.Forget(t.Context(), "a", ops); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Snapshot().Node("a"); n != nil {
+		t.Errorf("it is back: %s", n.State())
+	}
+}
+
 // A node that is removed and joins again has no version it had before, so no
 // old decision holds on it.
 func TestVersionsAreNotUsedTwice(t *testing.T) {

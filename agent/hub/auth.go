@@ -27,7 +27,7 @@ func (h *Hub) known(serve func(http.ResponseWriter, *http.Request, caller)) http
 			h.write(w, c, nil, err)
 			return
 		}
-		s := h.session(c.node)
+		s := c.session
 		if !s.limit.Allow() {
 			h.write(w, c, nil, refuse(protocol.CodeLimited, "this node asks too often; wait a moment"))
 			return
@@ -77,6 +77,7 @@ func (h *Hub) identify(r *http.Request, grace time.Duration) (caller, error) {
 		return c, refuse(protocol.CodeForbidden, "only nodes call here")
 	}
 	c.node = inventory.NodeID(p.ID)
+	c.session = h.session(c.node)
 	return c, h.checkRevoked(r.Context(), c.node, pki.IssuedAt(chain[0]))
 }
 

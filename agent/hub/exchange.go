@@ -16,23 +16,26 @@ var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 // Beat takes a beat of an agent that is known to be the node's: over the wire
 // by its certificate, in one process by its caller's word.
 func (h *Hub) Beat(ctx context.Context, node inventory.NodeID, b protocol.Beat) (protocol.BeatAnswer, error) {
-	return h.beat(ctx, node, loopback, b)
+	return h.beat(ctx, caller{node, loopback, h.session(node)}, b)
 }
 
 // Sync takes a poll, as Beat takes a beat. It blocks until what is desired of
 // the node is another than the agent has, an ask waits for it, or the poll's
 // time is over.
 func (h *Hub) Sync(ctx context.Context, node inventory.NodeID, in protocol.Sync) (protocol.Desired, error) {
-	return h.sync(ctx, node, loopback, in)
+	return h.sync(ctx, caller{node, loopback, h.session(node)}, in)
 }
 
-func (h *Hub) beat(_ context.Context, node inventory.NodeID, peer netip.Addr, b protocol.Beat) (protocol.BeatAnswer, error) {
-	if err := sameNode(node, b.Node); err != nil {
+func (h *Hub) beat(_ context.Context, c caller, b protocol.Beat) (protocol.BeatAnswer, error) {
+	if err := sameNode(c.node, b.Node); err != nil {
 		return protocol.BeatAnswer{}, err
 	}
-	s := h.session(node)
+	s := c.session
 	s.reports.Lock()
 	defer s.reports.Unlock()
+	if s.cut.Err() != nil {
+		return protocol.BeatAnswer{}, revokedError(c.node)
+	}
 	h.mu.Lock()
 	old := s.overtaken(b.Run, b.Rev)
 	want := protocol.WantNothing
@@ -45,9 +48,9 @@ func (h *Hub) beat(_ context.Context, node inventory.NodeID, peer netip.Addr, b 
 	h.mu.Unlock()
 	rep := inventory.Report{Sample: sample(b.Sample), At: b.At}
 	if !old {
-		rep.Shards = h.shards(node, peer, b.Shards)
+		rep.Shards = h.shards(c.node, c.peer, b.Shards)
 	}
-	h.cfg.Registry.Apply(node, rep, time.Now())
+	h.cfg.Registry.Apply(c.node, rep, time.Now())
 	ans := protocol.BeatAnswer{SeenSeq: b.Seq, Want: want}
 	if addr, here := h.cfg.Leader(); !here {
 		ans.Leader = addr
@@ -55,15 +58,17 @@ func (h *Hub) beat(_ context.Context, node inventory.NodeID, peer netip.Addr, b 
 	return ans, nil
 }
 
-func (h *Hub) sync(ctx context.Context, node inventory.NodeID, peer netip.Addr, in protocol.Sync) (protocol.Desired, error) {
-	if err := sameNode(node, in.Node); err != nil {
+func (h *Hub) sync(ctx context.Context, c caller, in protocol.Sync) (protocol.Desired, error) {
+	if err := sameNode(c.node, in.Node); err != nil {
 		return protocol.Desired{}, err
 	}
 	if addr, here := h.cfg.Leader(); !here {
 		return protocol.Desired{}, notLeader(addr)
 	}
-	s := h.session(node)
-	h.takeReport(s, node, peer, in)
+	s := c.session
+	if err := h.takeReport(c, in); err != nil {
+		return protocol.Desired{}, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h.beginPoll(s, cancel)
@@ -71,7 +76,7 @@ func (h *Hub) sync(ctx context.Context, node inventory.NodeID, peer netip.Addr, 
 	over := time.NewTimer(h.cfg.Limits.PollAfter)
 	defer over.Stop()
 	for last := false; ; {
-		d, known, wake := h.current(s, node, in, last)
+		d, known, wake := h.current(s, c.node, in, last)
 		switch {
 		case known:
 			return d, nil
@@ -83,33 +88,38 @@ func (h *Hub) sync(ctx context.Context, node inventory.NodeID, peer netip.Addr, 
 		case <-over.C:
 			last = true
 		case <-s.cut.Done():
-			return d, revokedError(node)
+			return d, revokedError(c.node)
 		case <-ctx.Done():
 			return d, refuse(protocol.CodeNotReady, "the poll has ended; a newer one of this node is open, or its connection is gone")
 		}
 	}
 }
 
-func (h *Hub) takeReport(s *session, node inventory.NodeID, peer netip.Addr, in protocol.Sync) {
+func (h *Hub) takeReport(c caller, in protocol.Sync) error {
+	s := c.session
 	s.reports.Lock()
 	defer s.reports.Unlock()
+	if s.cut.Err() != nil {
+		return revokedError(c.node)
+	}
 	h.mu.Lock()
 	rep := inventory.Report{Whole: !s.overtaken(in.Run, in.Rev)}
 	h.mu.Unlock()
 	if in.Facts != nil {
-		f := h.facts(*in.Facts, node, peer)
+		f := h.facts(*in.Facts, c.node, c.peer)
 		rep.Facts = &f
 	}
 	if rep.Whole {
-		rep.Shards = h.shardsOf(rep.Facts, node, peer, in.Shards)
+		rep.Shards = h.shardsOf(rep.Facts, c.node, c.peer, in.Shards)
 	}
-	h.cfg.Registry.Apply(node, rep, time.Now())
+	h.cfg.Registry.Apply(c.node, rep, time.Now())
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.whole = s.whole || rep.Whole
 	if in.Facts != nil {
 		s.facts = in.FactsHash
 	}
+	return nil
 }
 
 func (h *Hub) beginPoll(s *session, cancel context.CancelFunc) {

@@ -63,6 +63,9 @@ func answerSoon(w http.ResponseWriter) {
 type caller struct {
 	node inventory.NodeID
 	peer netip.Addr
+	// session is the node's from before it was looked up whether it is revoked:
+	// one that is revoked later is cut. Nil where nobody is identified.
+	session *session
 }
 
 func (h *Hub) serveBeat(w http.ResponseWriter, r *http.Request, c caller) {
@@ -70,7 +73,7 @@ func (h *Hub) serveBeat(w http.ResponseWriter, r *http.Request, c caller) {
 	if !read(w, r, protocol.MaxFrame, &b) {
 		return
 	}
-	ans, err := h.beat(r.Context(), c.node, c.peer, b)
+	ans, err := h.beat(r.Context(), c, b)
 	h.write(w, c, ans, err)
 }
 
@@ -79,7 +82,7 @@ func (h *Hub) serveSync(w http.ResponseWriter, r *http.Request, c caller) {
 	if !read(w, r, protocol.MaxFrame, &s) {
 		return
 	}
-	ans, err := h.sync(r.Context(), c.node, c.peer, s)
+	ans, err := h.sync(r.Context(), c, s)
 	h.write(w, c, ans, err)
 }
 

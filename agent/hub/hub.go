@@ -169,9 +169,13 @@ func (h *Hub) cut(node inventory.NodeID) {
 		}
 	}
 	h.mu.Unlock()
-	if s != nil {
-		s.end()
+	if s == nil {
+		return
 	}
+	s.end()
+	// A report that is on its way to the registry arrives there first.
+	s.reports.Lock()
+	defer s.reports.Unlock()
 }
 
 // Connected reports whether the node's agent has a poll open or had one a
