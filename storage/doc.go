@@ -12,7 +12,8 @@
 // with its audit event, in one transaction, or not at all; acts.go has the
 // wording, chain.go the links, redact.go what is left out. What the leader
 // orders is fenced by its epoch instead, and usage is a log of its own: neither
-// is noted a second time. Everything may be called at once from many goroutines.
+// is noted a second time. Why the leader decided is kept apart, in a [Journal],
+// whose file form is storage/journalfile. Everything may be called at once from many goroutines.
 //
 // Start reading at store.go.
 package storage

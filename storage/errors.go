@@ -36,6 +36,12 @@ var (
 	ErrUnavailable = errors.New("storage: the store is not available")
 	// ErrInUse says that another process has the store's file open.
 	ErrInUse = errors.New("storage: another process has the store open")
+	// ErrNeedsBase refuses a change in a journal where nothing whole stands before
+	// it. Append a base first.
+	ErrNeedsBase = errors.New("storage: the journal needs a base before a change")
+	// ErrTorn tells of an entry that a journal lost, as the end of a process in
+	// the middle of writing leaves it.
+	ErrTorn = errors.New("storage: an entry of the journal was cut off and is left out")
 	// ErrNewer refuses a store that a newer version has written.
 	ErrNewer = errors.New("storage: the store was written by a newer version")
 )

@@ -32,6 +32,7 @@ func decisionWalls() []wall {
 		{room: "storage", may: []string{"catalog", "inventory"}},
 		{room: "storage/memstore", may: []string{"storage", "catalog", "inventory"}},
 		{room: "storage/bunstore", may: []string{"storage", "catalog", "inventory"}},
+		{room: "storage/journalfile", may: []string{"storage", "internal/durable"}},
 		{room: "storage/storagetest", may: []string{"storage/...", "catalog", "inventory"}},
 	}
 }

@@ -3,7 +3,7 @@
 //
 // It is for tests, demonstrations and embedders who want nothing kept; it obeys
 // the whole contract of package storage, revisions, audit chain and fences
-// included. It is not a cache and has no file form.
+// included. Journal does the same for decisions. It is not a cache and has no file form.
 //
 // Everything may be called at once from many goroutines. Start reading at
 // memstore.go.

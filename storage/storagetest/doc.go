@@ -3,7 +3,7 @@
 // control plane.
 //
 // It is for tests only. [Run] covers the whole contract on fresh stores;
-// [RunTampering] needs a way to change the audit log behind the store's back,
+// [RunJournal] does so for a journal; [RunTampering] needs a way to change the audit log behind the store's back,
 // which only its author can give. Every test opens stores of its own and may
 // run beside the others.
 //
