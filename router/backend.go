@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/openai"
@@ -48,10 +47,10 @@ func baseURL(address string) string {
 
 // replica is what this router knows of one replica by itself.
 type replica struct {
-	inFlight  atomic.Int64
-	lastUsed  atomic.Int64              // Unix nanoseconds; 0 never
-	coolUntil atomic.Pointer[time.Time] // nil: it never failed
-	target    atomic.Pointer[target]
+	inFlight atomic.Int64
+	lastUsed atomic.Int64 // Unix nanoseconds; 0 never
+	heard    atomic.Int64 // of the last content, in nanoseconds after the router began; 0: none came
+	target   atomic.Pointer[target]
 }
 
 // target is a replica's address taken apart, once for all requests.
@@ -74,19 +73,6 @@ func (p *replica) url(b *Backend, e openai.Endpoint) (*url.URL, error) {
 	}
 	p.target.Store(t)
 	return t.urls[e], nil
-}
-
-// cooling goes by the time that passes: a clock that is set back must not keep a
-// replica out for as long.
-func (p *replica) cooling(now time.Time) bool {
-	until := p.coolUntil.Load()
-	return until != nil && now.Before(*until)
-}
-
-// cool makes the replica the last choice for a while.
-func (p *replica) cool(now time.Time) {
-	until := now.Add(coolDown)
-	p.coolUntil.Store(&until)
 }
 
 // replicas are all that were ever asked and are not gone yet.

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 
+	"llmgw.io/llmgw/router/outlier"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -54,6 +55,9 @@ type Config struct {
 
 	// Limits are numbers an operator may change.
 	Limits Limits
+	// Trouble is by what replicas are judged that fail, fall silent or are slow.
+	// The zero value has the defaults.
+	Trouble outlier.Rules
 	// Ready says why the process is not ready, for /readyz. Nil: it is.
 	Ready func() error
 	// AccessLog writes a line for every request. It names no prompt and no key.
@@ -99,7 +103,6 @@ type Limits struct {
 const (
 	clientWrite   = 30 * time.Second // a client that reads nothing for so long is gone
 	clientBody    = 30 * time.Second // and so is one that sends nothing
-	coolDown      = 5 * time.Second  // a replica that failed is the last choice for so long
 	afterDone     = 2 * time.Second  // an engine may take so long to end a stream after its end mark
 	maxRetryAfter = time.Minute
 	keyOutage     = 10 * time.Minute // a key is believed for so long while the store is away

@@ -36,6 +36,10 @@ type failure struct {
 	retryAfter time.Duration
 	// upstream is the status the engine gave; 0 when it gave none.
 	upstream int
+	// unreachable: no connection to the replica could be made.
+	unreachable bool
+	// full is for how long the engine said that it takes nothing; 0: it did not.
+	full time.Duration
 }
 
 func (f *failure) code() int {
@@ -108,19 +112,24 @@ func engineFailure(status int, header http.Header, body []byte, secrets ...strin
 		why: "status " + strconv.Itoa(status),
 	}
 	if answer.Type == openai.RateLimit || answer.Type == openai.Overloaded {
-		f.retryAfter = readRetryAfter(header)
+		f.full = readRetryAfter(header, time.Now())
+		f.retryAfter = max(f.full, time.Second)
 	}
 	return f
 }
 
-// readRetryAfter takes an engine's Retry-After in seconds, within reason; other
-// forms and none count as one second.
-func readRetryAfter(h http.Header) time.Duration {
-	n, err := strconv.Atoi(strings.TrimSpace(h.Get("Retry-After")))
-	if err != nil {
-		return time.Second
+// readRetryAfter takes an engine's Retry-After, in seconds or as a date (RFC
+// 9110, section 10.2.3), within reason; zero when there is none that says
+// anything.
+func readRetryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	var after time.Duration
+	if n, err := strconv.Atoi(value); err == nil {
+		after = time.Duration(min(n, int(maxRetryAfter/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		after = at.Sub(now)
 	}
-	return min(max(time.Duration(n)*time.Second, time.Second), maxRetryAfter)
+	return min(max(after, 0), maxRetryAfter)
 }
 
 func scrub(s string, secrets []string) string {

@@ -42,6 +42,10 @@ type exchange struct {
 	// What pick fills anew each time.
 	choices []Candidate
 	places  []int
+	seen    seen
+	// full is when the first of the replicas takes something again, where all
+	// have said that they do not; zero otherwise.
+	full time.Time
 	// sent is the body as it goes to the replica, under the name it serves.
 	sent     *buffer
 	sentName string

@@ -7,6 +7,9 @@ type Candidate struct {
 	// LastResort is a replica that may not answer: its node is silent, or it
 	// failed a moment ago. It is chosen only when all are.
 	LastResort bool
+	// Share is how much of a full share the replica should be given, above 0 up
+	// to 1: one that has just come is still warming up. Zero counts as 1.
+	Share float64
 }
 
 // LeastOutstanding picks the replica with the fewest requests in flight; equals
@@ -41,5 +44,14 @@ func (c Candidate) before(d Candidate) bool {
 	if c.LastResort != d.LastResort {
 		return d.LastResort
 	}
-	return c.Outstanding < d.Outstanding
+	return c.load() < d.load()
+}
+
+// load is what the replica has to do if it gets one more, as if it were as warm
+// as the others.
+func (c Candidate) load() float64 {
+	if c.Share <= 0 {
+		return float64(c.Outstanding + 1)
+	}
+	return float64(c.Outstanding+1) / c.Share
 }

@@ -2,8 +2,10 @@ package router
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -22,7 +24,7 @@ func (x *exchange) route() *failure {
 	x.r.retries.earn()
 	f := x.ask(goal{entry: x.entry, name: x.name()})
 	for _, name := range x.entry.Model.Fallbacks {
-		if f == nil || !f.elsewhere || x.shown || x.lost() {
+		if f == nil || !f.elsewhere || x.shown || x.lost() || x.noFallback() {
 			break
 		}
 		entry, ok := x.r.cfg.Models.Index().Resolve(name)
@@ -32,6 +34,14 @@ func (x *exchange) route() *failure {
 		f = x.ask(goal{entry: entry, name: name})
 	}
 	return f
+}
+
+// HeaderFallback lets a client ask for the model it names and no other: "off".
+// Any other value, and none, allow what the model's definition names.
+const HeaderFallback = "X-Llmgw-Fallback"
+
+func (x *exchange) noFallback() bool {
+	return strings.EqualFold(x.req.Header.Get(HeaderFallback), "off")
 }
 
 // ask carries the request to one model, trying several of its replicas where the
@@ -62,6 +72,7 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
 	p.inFlight.Add(1)
 	d.inFlight.Add(1)
 	p.lastUsed.Store(time.Now().UnixNano())
+	d.health.began(b.ID, time.Now())
 	defer func() {
 		p.lastUsed.Store(time.Now().UnixNano())
 		d.inFlight.Add(-1)
@@ -73,16 +84,19 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
 	x.tried = append(x.tried, b.ID)
 	x.row.Replica, x.row.ServedModel, x.price = b.ID, string(g.billed()), g.entry.Model.Price
 	x.row.Attempts = append(x.row.Attempts, storage.Attempt{Replica: b.ID})
+	if g.entry.Model.Name != x.entry.Model.Name {
+		x.row.Attempts[len(x.row.Attempts)-1].Model = string(g.model())
+	}
 
 	ctx, cancel := context.WithCancelCause(x.req.Context())
 	w := newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
 	defer w.done()
-	t := &try{x: x, g: g, b: b, w: w}
-	f := t.do(ctx, p)
+	t := &try{x: x, g: g, b: b, p: p, w: w, began: time.Now()}
+	f := t.do(ctx)
+	t.over(d, f)
 	if f != nil {
 		x.row.Attempts[len(x.row.Attempts)-1].Error = f.why
 		if f.blames() {
-			p.cool(time.Now())
 			x.r.statics.failed(b)
 			x.r.log.LogAttrs(ctx, slog.LevelDebug, "a replica failed a request", slog.String("model", string(g.model())),
 				slog.String("replica", b.ID), slog.String("why", f.why))
@@ -96,11 +110,15 @@ type try struct {
 	x *exchange
 	g goal
 	b *Backend
+	p *replica
 	w *watch
+
+	began time.Time
+	first time.Time // when its first content came; zero: none has
 }
 
-func (t *try) do(ctx context.Context, p *replica) *failure {
-	u, err := p.url(t.b, t.x.ep.path)
+func (t *try) do(ctx context.Context) *failure {
+	u, err := t.p.url(t.b, t.x.ep.path)
 	if err != nil {
 		return broken("bad address", "The replica cannot be reached; ask the operator to look at its address.")
 	}
@@ -112,7 +130,10 @@ func (t *try) do(ctx context.Context, p *replica) *failure {
 	}).WithContext(ctx)
 	res, err := t.x.r.cfg.Upstream.Do(t.b.ID, req)
 	if err != nil {
-		return t.interrupted("unreachable", "The replica cannot be reached; try again in a moment.")
+		f := t.interrupted("unreachable", "The replica cannot be reached; try again in a moment.")
+		op, ok := errors.AsType[*net.OpError](err)
+		f.unreachable = f.retry && ok && op.Op == "dial"
+		return f
 	}
 	defer res.Body.Close()
 	t.x.row.Attempts[len(t.x.row.Attempts)-1].Status = res.StatusCode

@@ -17,11 +17,13 @@ func TestLeastOutstanding(t *testing.T) {
 		candidates []Candidate
 		want       []int // for the turns 0, 1, 2, 3
 	}{
-		{"one", []Candidate{{5, false}}, []int{0, 0, 0, 0}},
-		{"least", []Candidate{{2, false}, {1, false}, {3, false}}, []int{1, 1, 1, 1}},
-		{"equals take turns", []Candidate{{1, false}, {2, false}, {1, false}, {1, false}}, []int{0, 2, 3, 0}},
-		{"last resort", []Candidate{{0, true}, {9, false}}, []int{1, 1, 1, 1}},
-		{"only last resorts", []Candidate{{1, true}, {0, true}, {0, true}}, []int{1, 2, 1, 2}},
+		{"one", []Candidate{{Outstanding: 5, LastResort: false}}, []int{0, 0, 0, 0}},
+		{"least", []Candidate{{Outstanding: 2, LastResort: false}, {Outstanding: 1, LastResort: false}, {Outstanding: 3, LastResort: false}}, []int{1, 1, 1, 1}},
+		{"equals take turns", []Candidate{{Outstanding: 1, LastResort: false}, {Outstanding: 2, LastResort: false}, {Outstanding: 1, LastResort: false}, {Outstanding: 1, LastResort: false}}, []int{0, 2, 3, 0}},
+		{"last resort", []Candidate{{Outstanding: 0, LastResort: true}, {Outstanding: 9, LastResort: false}}, []int{1, 1, 1, 1}},
+		{"half warm", []Candidate{{Outstanding: 1, Share: 0.5}, {Outstanding: 3, Share: 1}}, []int{0, 1, 0, 1}},
+		{"cold", []Candidate{{Outstanding: 0, Share: 0.1}, {Outstanding: 8}}, []int{1, 1, 1, 1}},
+		{"only last resorts", []Candidate{{Outstanding: 1, LastResort: true}, {Outstanding: 0, LastResort: true}, {Outstanding: 0, LastResort: true}}, []int{1, 2, 1, 2}},
 	} {
 		for turn, want := range c.want {
 			if got := (LeastOutstanding{}).Pick(c.candidates, uint64(turn)); got != want {

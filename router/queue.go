@@ -62,6 +62,9 @@ func (x *exchange) await(g *goal, d *demand) (*Backend, *failure) {
 	if b := x.pick(*g, d); b != nil {
 		return b, nil
 	}
+	if f := x.allFull(*g); f != nil {
+		return nil, f
+	}
 	if f := x.hopeless(*g); f != nil {
 		return nil, f
 	}
@@ -110,6 +113,17 @@ func (x *exchange) wait(g *goal, d *demand, until time.Time) (*Backend, *failure
 	}
 }
 
+// allFull says when to come again where every replica has said when it takes
+// something again; nil where not all have.
+func (x *exchange) allFull(g goal) *failure {
+	if x.full.IsZero() {
+		return nil
+	}
+	f := full("all_full", "Every replica of the model "+quote(g.name)+" is full for now; try again after the time in Retry-After.", time.Until(x.full))
+	f.retryAfter = min(max(f.retryAfter, time.Second), maxRetryAfter)
+	return f
+}
+
 // hopeless says why waiting for a model makes no sense; nil while it does.
 func (x *exchange) hopeless(g goal) *failure {
 	m := &g.entry.Model
@@ -147,6 +161,7 @@ func (x *exchange) notReady(g goal) *failure {
 func (x *exchange) pick(g goal, d *demand) *Backend {
 	list := x.r.backends(g.model())
 	x.choices, x.places = x.choices[:0], x.places[:0]
+	x.seen.reset()
 	now := time.Now()
 	adapter := g.adapter()
 	for i := range list {
@@ -155,9 +170,11 @@ func (x *exchange) pick(g goal, d *demand) *Backend {
 			continue
 		}
 		p := x.r.replicas.get(b.ID)
-		x.choices = append(x.choices, Candidate{Outstanding: p.inFlight.Load(), LastResort: b.Unreachable || p.cooling(now)})
+		x.choices = append(x.choices, Candidate{Outstanding: p.inFlight.Load(), LastResort: b.Unreachable})
 		x.places = append(x.places, i)
+		x.seen.add(b.ID, x.r.heardAt(p))
 	}
+	x.judge(d, now)
 	if len(x.choices) == 0 {
 		return nil
 	}

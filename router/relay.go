@@ -87,6 +87,9 @@ func (l *relay) progress(content bool) {
 	if content && x.row.FirstByte == 0 {
 		x.row.FirstByte = now.Sub(x.start)
 	}
+	if content {
+		l.t.heard(now)
+	}
 	l.t.w.progress(now, x.r.cfg.Limits.Idle)
 }
 

@@ -50,7 +50,7 @@ func New(cfg Config) (*Router, error) {
 		return nil, err
 	}
 	return &Router{
-		cfg: cfg, log: cfg.Logger, since: time.Now(), door: newDoor(&cfg), ledger: l, statics: newStatics(&cfg),
+		cfg: cfg, log: cfg.Logger, since: time.Now(), door: newDoor(&cfg), ledger: l, statics: newStatics(&cfg), demands: demands{rules: cfg.Trouble},
 		retries: newRetryBudget(), seen: seen,
 	}, nil
 }

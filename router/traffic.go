@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/router/outlier"
 )
 
 // Traffic is what requests there are, for whoever scales models.
@@ -36,16 +37,20 @@ type demand struct {
 	lastAsked         atomic.Int64 // Unix nanoseconds
 	waiting, inFlight atomic.Int64
 	turn              atomic.Uint64
+	health            health
 }
 
 // demands are those of every model that was asked for.
-type demands struct{ byName sync.Map } // catalog.Name to *demand
+type demands struct {
+	rules  outlier.Rules
+	byName sync.Map // catalog.Name to *demand
+}
 
 func (m *demands) get(name catalog.Name) *demand {
 	if d, ok := m.byName.Load(name); ok {
 		return d.(*demand)
 	}
-	d, _ := m.byName.LoadOrStore(name, &demand{})
+	d, _ := m.byName.LoadOrStore(name, &demand{health: health{rules: m.rules}})
 	return d.(*demand)
 }
 
@@ -96,6 +101,7 @@ func (r *Router) sweep(now time.Time) {
 	})
 	r.demands.byName.Range(func(name, v any) bool {
 		d := v.(*demand)
+		d.health.keep(there)
 		_, ok := index.Get(name.(catalog.Name))
 		if !ok && d.waiting.Load() == 0 && d.inFlight.Load() == 0 && d.lastAsked.Load() < idle {
 			r.demands.byName.CompareAndDelete(name, v)

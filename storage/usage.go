@@ -43,8 +43,11 @@ type Request struct {
 // Attempt is one try at one replica.
 type Attempt struct {
 	Replica string `json:"replica"`
-	Status  int    `json:"status,omitempty"`
-	Error   string `json:"error,omitempty"`
+	// Model is the model that was tried there, when it is not the one that the
+	// client asked for but one that stands in for it. Empty: the one asked for.
+	Model  string `json:"model,omitempty"`
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 // Outcome is how a request ended.

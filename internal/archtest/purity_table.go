@@ -11,6 +11,7 @@ func pureRooms() []pureRoom {
 		{room: "placement"},
 		{room: "placement/reconciler"},
 		{room: "router/openai"},
+		{room: "router/outlier"},
 		{room: "adminapi/view"},
 	}
 }

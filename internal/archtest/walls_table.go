@@ -42,7 +42,8 @@ func machineWalls() []wall {
 	return []wall{
 		// Requests.
 		{room: "router/openai"},
-		{room: "router", may: []string{"router/openai", "catalog", "storage"}},
+		{room: "router/outlier"},
+		{room: "router", may: []string{"router/openai", "router/outlier", "catalog", "storage"}},
 		{room: "router/routertest", may: []string{"router/...", "catalog", "storage"}},
 
 		// Nodes.

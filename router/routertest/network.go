@@ -9,7 +9,7 @@ import (
 )
 
 // errRefused is what dialling an address gives at which nobody listens.
-var errRefused = errors.New("routertest: connection refused")
+var errRefused = &net.OpError{Op: "dial", Net: "memory", Err: errors.New("routertest: connection refused")}
 
 // Network is a network in memory. The zero value is ready and has nobody on it.
 type Network struct {
