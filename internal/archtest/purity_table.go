@@ -9,6 +9,7 @@ func pureRooms() []pureRoom {
 		{room: "inventory", except: []string{"registry.go", "orders.go", "holds.go", "labels.go", "store.go"}},
 		{room: "inventory/facility"},
 		{room: "placement"},
+		{room: "placement/fix"},
 		{room: "placement/reconciler"},
 		{room: "router/openai"},
 		{room: "router/outlier"},

@@ -25,7 +25,8 @@ func decisionWalls() []wall {
 
 		// Where, and what next.
 		{room: "placement", may: []string{"catalog", "inventory"}},
-		{room: "placement/reconciler", may: []string{"placement", "catalog", "inventory"}},
+		{room: "placement/fix", may: []string{"placement", "catalog", "inventory"}},
+		{room: "placement/reconciler", may: []string{"placement", "placement/fix", "catalog", "inventory"}},
 		{room: "placement/control", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "storage"}},
 
 		// What is kept.

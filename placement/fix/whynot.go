@@ -1,0 +1,69 @@
+package fix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
+)
+
+// whyNot says why there is no fix, for each profile that was asked for.
+func (s *search) whyNot() string {
+	var out []string
+	for _, l := range s.looked {
+		out = append(out, fmt.Sprintf("%s: %s", l.profile.Name, l.whyNot()))
+	}
+	if len(out) == 0 {
+		return "The model has no profile that is placed here."
+	}
+	return "No small change makes room. As " + strings.Join(out, " As ")
+}
+
+func (l *looking) whyNot() string {
+	shards := l.profile.ShardCount()
+	if len(l.members) == 0 {
+		return "there is no node; join one first."
+	}
+	if most := l.largest(); most < shards {
+		return fmt.Sprintf("%d nodes of %s are needed, and none has more than %d; use a profile that fits on fewer.", shards, l.ask.Sharing(), most)
+	}
+	reason, count := placement.Reason(""), 0
+	for _, r := range placement.Reasons() {
+		if n := l.counts[r]; n > count {
+			reason, count = r, n
+		}
+	}
+	text, advice := reason.Text(), reason.Advice()
+	switch {
+	case reason == "":
+		text, advice = "the placer's own filters refuse it", "see what they ask for"
+	case reason == placement.Spread && l.nowhere():
+		level := l.profile.Spread.Level
+		text, advice = "it does not say its "+string(level), "label it "+inventory.LabelPrefix+string(level)
+	case load(reason) && l.used(reason):
+		advice = "what runs there is of a higher class or the model's own, or to stop it is not enough; add nodes"
+	}
+	return fmt.Sprintf("of %s %d say: %s; %s.", counted(len(l.members)), count, text, advice)
+}
+
+// nowhere reports whether no node says the domain that the profile bounds.
+func (l *looking) nowhere() bool {
+	return !slices.ContainsFunc(l.members, func(m member) bool {
+		return m.reason == placement.Spread && m.node.Domain(l.profile.Spread.Level) != ""
+	})
+}
+
+// used reports whether anything runs on a node that gives a reason.
+func (l *looking) used(reason placement.Reason) bool {
+	return slices.ContainsFunc(l.members, func(m member) bool { return m.reason == reason && len(m.node.Allocations) > 0 })
+}
+
+// counted counts nodes in words.
+func counted(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}
