@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw/adminapi/ctl"
+	"llmgw.io/llmgw/cmd/llmgw-control/simcmd"
 )
 
 // version is set by the linker.
@@ -24,7 +25,7 @@ func main() {
 		Version: version,
 		Commands: []*cli.Command{
 			serveCommand(), devCommand(), routerCommand(), migrateCommand(), tokenCommand(), ctl.Command(),
-			openapiCommand(), versionCommand(),
+			simcmd.Command(), openapiCommand(), versionCommand(),
 		},
 	}
 	err := app.Run(ctx, os.Args)

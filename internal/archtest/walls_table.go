@@ -27,6 +27,7 @@ func decisionWalls() []wall {
 		{room: "placement", may: []string{"catalog", "inventory"}},
 		{room: "placement/fix", may: []string{"placement", "catalog", "inventory"}},
 		{room: "placement/reconciler", may: []string{"placement", "placement/fix", "catalog", "inventory"}},
+		{room: "placement/fleetsim", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "inventory/inventorytest"}},
 		{room: "placement/control", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "storage"}},
 
 		// What is kept.
@@ -81,8 +82,9 @@ func roofWalls() []wall {
 			"internal/durable", "internal/pki", "internal/safedial",
 		}},
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{
-			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl",
+			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl", "cmd/llmgw-control/simcmd",
 		}},
+		{room: "cmd/llmgw-control/simcmd", freeTests: true, may: []string{"placement/fleetsim"}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
 			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
 		}},
