@@ -1,7 +1,6 @@
 package fleetsim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -118,14 +117,14 @@ func (a *agent) powerOff(span time.Duration) {
 
 // lose ends the first engine without a word.
 func (a *agent) lose() {
-	for _, id := range slices.Sorted(maps.Keys(a.engines)) {
-		sh := a.shards[id]
-		delete(a.engines, id)
-		a.s.router.lost(a)
-		if sh != nil && a.up {
-			sh.fail("exited", "The engine exited with 1.")
-		}
+	if len(a.engines) == 0 {
 		return
+	}
+	id := slices.Min(slices.Collect(maps.Keys(a.engines)))
+	delete(a.engines, id)
+	a.s.router.lost(a)
+	if sh := a.shards[id]; sh != nil && a.up {
+		sh.fail("exited", "The engine exited with 1.")
 	}
 }
 
@@ -318,8 +317,4 @@ func (a *agent) stopEngine(id string) {
 		delete(a.engines, id)
 		a.s.router.lost(a)
 	}
-}
-
-func (a *agent) String() string {
-	return fmt.Sprintf("%s at epoch %d, version %d", a.id, a.epoch, a.version)
 }

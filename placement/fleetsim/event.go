@@ -1,7 +1,6 @@
 package fleetsim
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -231,6 +230,3 @@ func named(fleet *inventory.Snapshot, on string) []inventory.NodeID {
 	}
 	return out
 }
-
-// errNoNode is for orders about nodes that were removed meanwhile.
-var errNoNode = errors.New("fleetsim: the node is not known any more")

@@ -55,7 +55,6 @@ type Report struct {
 	ready  []time.Duration
 	waits  []time.Duration
 	models map[catalog.Name]*ModelReport
-	seen   map[reconciler.ReplicaID]reconciler.Phase
 	// short is since when a model has been without room.
 	short map[catalog.Name]time.Time
 }
