@@ -136,9 +136,5 @@ func (x *exchange) answered(res *http.Response, bytes int, probe *openai.Probe) 
 // tallyOf makes a whole answer's facts a stream's tally. Where the engine counted
 // nothing, four bytes stand for a token.
 func tallyOf(f openai.Facts, bytes int) *openai.Tally {
-	t := &openai.Tally{Usage: f.Usage, Source: f.Source, FinishReason: f.FinishReason}
-	if f.Choices > 0 {
-		t.ContentEvents = int64(bytes / bytesPerToken)
-	}
-	return t
+	return openai.TallyOf(f, int64(bytes/bytesPerToken))
 }

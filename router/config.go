@@ -84,7 +84,8 @@ type Limits struct {
 	// FirstToken bounds the wait for content; long prefills are normal. Default
 	// 10 minutes.
 	FirstToken time.Duration
-	// Idle bounds the silence between tokens. Default 2 minutes.
+	// Idle bounds the silence between tokens. Within a tool call, of which engines
+	// hold pieces back, FirstToken does where it is longer. Default 2 minutes.
 	Idle time.Duration
 	// Total bounds an answer from its first attempt on. Default 1 hour.
 	Total time.Duration

@@ -21,13 +21,12 @@ func (x *exchange) use(t *openai.Tally, whole bool) {
 	if x.settled {
 		return
 	}
-	if t.Source != openai.UsageUnknown {
-		x.row.PromptTokens, x.row.CachedTokens = t.Usage.PromptTokens, t.Usage.CachedTokens
-		x.row.CompletionTokens, x.row.Estimated = t.Usage.CompletionTokens, false
-	} else {
-		x.row.PromptTokens, x.row.CachedTokens = x.promptEstimate(), 0
-		x.row.CompletionTokens, x.row.Estimated = t.ContentEvents, true
+	u, counted := t.Total(x.asked.N)
+	if u.PromptTokens == 0 {
+		u.PromptTokens = x.promptEstimate()
 	}
+	x.row.PromptTokens, x.row.CachedTokens = u.PromptTokens, u.CachedTokens
+	x.row.CompletionTokens, x.row.Estimated = u.CompletionTokens, !counted
 	x.row.CostMicros = cost(x.price, &x.row, whole)
 }
 

@@ -76,21 +76,28 @@ func (l *relay) take(ev *openai.Event) *failure {
 		l.out = append(l.out, ev.Raw...)
 	}
 	if ev.Kind == openai.KindData && (facts.Content || l.open) && !l.tally.Done {
-		l.progress(facts.Content)
+		l.progress(&facts)
 	}
 	l.open = l.open || facts.Content || facts.FinishReason != "" || l.tally.Done || len(l.out) > heldBytes
 	return nil
 }
 
-func (l *relay) progress(content bool) {
+// progress takes note of data. Engines that read tool calls as they are made hold
+// back pieces of them for as long as they take, so within one there may be as much
+// silence as before the first token.
+func (l *relay) progress(facts *openai.Facts) {
 	x, now := l.t.x, time.Now()
-	if content && x.row.FirstByte == 0 {
+	if facts.Content && x.row.FirstByte == 0 {
 		x.row.FirstByte = now.Sub(x.start)
 	}
-	if content {
+	if facts.Content {
 		l.t.heard(now)
 	}
-	l.t.w.progress(now, x.r.cfg.Limits.Idle)
+	limit := x.r.cfg.Limits.Idle
+	if facts.Call {
+		limit = max(limit, x.r.cfg.Limits.FirstToken)
+	}
+	l.t.w.progress(now, limit)
 }
 
 // flush sends what is up for the client. The row is written before the end mark
@@ -130,10 +137,10 @@ func (l *relay) stop(f *failure) *failure {
 	return f
 }
 
-// end judges how a stream ended. One without an end mark is whole only when a
+// end judges how a stream ended. One without an end mark is whole only when every
 // choice had come to its end; else nobody may take what came for an answer.
 func (l *relay) end(err error) *failure {
-	whole := l.tally.Done || errors.Is(err, io.EOF) && l.tally.FinishReason != ""
+	whole := l.tally.Done || errors.Is(err, io.EOF) && l.tally.Whole(l.t.x.asked.Choices())
 	if ev, ok := l.events.Finish(); ok && errors.Is(err, io.EOF) {
 		before := len(l.out)
 		if f := l.take(&ev); f != nil {

@@ -2,22 +2,12 @@ package router_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"llmgw.io/llmgw/catalog"
-	"llmgw.io/llmgw/router"
 	"llmgw.io/llmgw/router/routertest"
 	"llmgw.io/llmgw/storage"
 )
@@ -34,115 +24,6 @@ const (
 	usageEvent = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3,\"total_tokens\":8}}\n\n"
 	doneEvent  = "data: [DONE]\n\n"
 )
-
-// piecewise is a body that comes in given pieces.
-type piecewise struct{ pieces [][]byte }
-
-func (p *piecewise) Read(b []byte) (int, error) {
-	if len(p.pieces) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(b, p.pieces[0])
-	if p.pieces[0] = p.pieces[0][n:]; len(p.pieces[0]) == 0 {
-		p.pieces = p.pieces[1:]
-	}
-	return n, nil
-}
-
-// bare is a router without a network, for many requests.
-type bare struct {
-	router *router.Router
-	books  routertest.Books
-	secret string
-	pieces [][]byte
-}
-
-func newBare(t testing.TB) *bare {
-	t.Helper()
-	b := &bare{}
-	id, secret := storage.NewKeySecret()
-	b.secret = secret
-	var fleet routertest.Fleet
-	fleet.Set("m", router.Backend{ID: "r1", Address: "r1:1"})
-	r, err := router.New(router.Config{
-		Models: routertest.NewCatalog(catalog.Model{Name: "m", Profiles: managed()}), Backends: &fleet, Usage: &b.books, Pepper: pepper,
-		Declared: []storage.Key{{ID: id, Hash: pepper.Hash(secret)}}, Limits: router.Limits{Retries: -1},
-		Upstream: routertest.Upstream(func(_ string, req *http.Request) (*http.Response, error) {
-			_, err := io.Copy(io.Discard, req.Body)
-			return &http.Response{
-				StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(&piecewise{b.pieces}),
-				ContentLength: -1,
-			}, err
-		}),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.router = r
-	return b
-}
-
-// stream sends one request whose answer comes in the given pieces.
-func (b *bare) stream(t testing.TB, body string, pieces ...[]byte) string {
-	t.Helper()
-	b.pieces = pieces
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, chatPath, strings.NewReader(body))
-	req.Header.Set("Authorization", "Bearer "+b.secret)
-	rec := httptest.NewRecorder()
-	b.router.ServeHTTP(rec, req)
-	return rec.Body.String()
-}
-
-// ship brings the rows to the books.
-func (b *bare) ship(t testing.TB) []storage.Request {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := b.router.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
-	return b.books.Rows()
-}
-
-// Wherever a stream is cut, in the middle of a letter, of a line end or of the
-// usage, the client gets the same bytes and the row has the same tokens
-// (ollama/ollama-js#255, envoyproxy/ai-gateway#1398).
-func TestStreamsInTwoPieces(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("openai/testdata/streams/*.sse")
-	if err != nil || len(files) < 15 {
-		t.Fatalf("found %d recordings: %v", len(files), err)
-	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".sse")
-		whole, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for kind, body := range map[string]string{"asked": usageBody, "not asked": streamBody} {
-			t.Run(name+" usage "+kind, func(t *testing.T) {
-				t.Parallel()
-				b := newBare(t)
-				want := b.stream(t, body, whole)
-				complete := name != "cut_short" && name != "error_in_200" && name != "mixed_ends"
-				if complete && kind == "asked" && want != string(whole) {
-					t.Fatalf("the client got other bytes:\n%q\nwant\n%q", want, whole)
-				}
-				for i := 1; i < len(whole); i++ {
-					if got := b.stream(t, body, whole[:i], whole[i:]); got != want {
-						t.Fatalf("cut at %d the client got\n%q\nwant\n%q", i, got, want)
-					}
-				}
-				rows := b.ship(t)
-				for i, row := range rows {
-					if d := cmp.Diff(rows[0], row, cmpopts.IgnoreFields(storage.Request{}, "ID", "At", "Latency", "FirstByte")); d != "" {
-						t.Fatalf("cut at %d the row differs:\n%s", i, d)
-					}
-				}
-			})
-		}
-	}
-}
 
 // Letters of two, three and four bytes are cut at each byte within, in content
 // and in a tool's arguments, also three times at once (ollama/ollama-js#255).
@@ -165,7 +46,7 @@ func TestLettersInPieces(t *testing.T) {
 				pieces = append(pieces, []byte(whole[from:to]))
 				from = to
 			}
-			if got := b.stream(t, streamBody, pieces...); got != whole {
+			if got := string(b.stream(t, chatPath, streamBody, pieces...)); got != whole {
 				t.Errorf("cut at %v the client got\n%q\nwant\n%q", cut, got, whole)
 			}
 		}

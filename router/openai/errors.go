@@ -95,7 +95,7 @@ type EngineError struct {
 }
 
 // engineBody covers the forms that engines use: the error as an object, as a text, and, from older ones, its members at
-// the top level with "object":"error".
+// the top level: with "object":"error", or beside a type or a code.
 type engineBody struct {
 	Error   json.RawMessage `json:"error"`
 	Object  string          `json:"object"`
@@ -120,7 +120,7 @@ func ReadError(body []byte) (EngineError, bool) {
 		return EngineError{Message: text, Type: b.Type, Code: plain(b.Code)}, true
 	case json.Unmarshal(b.Error, &inner) == nil && inner.Message != "":
 		return inner.error(), true
-	case b.Object == "error" && b.Message != "":
+	case b.Message != "" && (b.Object == "error" || b.Type != "" || len(b.Code) > 0):
 		return b.error(), true
 	case len(b.Detail) > 0 && string(b.Detail) != "null":
 		return EngineError{Message: plain(b.Detail)}, true

@@ -103,13 +103,21 @@ func (b *block) line(text []byte, at int) {
 	name, value := splitField(text)
 	switch string(name) {
 	case "data":
-		if b.datas++; b.datas == 1 {
-			end := at + len(text)
-			b.data = Span{end - len(value), end}
-			b.done = string(bytes.TrimSpace(value)) == "[DONE]"
-		}
+		b.value(value, at+len(text))
+		b.done = b.datas == 1 && string(bytes.TrimSpace(value)) == "[DONE]"
 	case "event":
 		b.isError = string(value) == "error"
+	case "error":
+		// Older llama-servers name the field, not the event.
+		b.isError = true
+		b.value(value, at+len(text))
+	}
+}
+
+// value takes the value of a line of data that ends at the offset end of the event.
+func (b *block) value(value []byte, end int) {
+	if b.datas++; b.datas == 1 {
+		b.data = Span{end - len(value), end}
 	}
 }
 

@@ -23,8 +23,8 @@ const (
 	FieldResponseFormat
 	FieldEncodingFormat
 
-	// The fields that steer an engine: they choose adapters, templates, caches, slots or places on the network, which
-	// is the router's business or nobody's.
+	// The fields that steer an engine, from here on: they choose adapters, templates, caches, slots or places on the
+	// network, which is the router's business or nobody's.
 	FieldPriority
 	FieldLoraPath
 	FieldLora
@@ -46,6 +46,20 @@ const (
 	FieldBootstrapRoom
 	FieldVLLMXArgs
 
+	// Other names of the limit and of the number of choices, which would beat those that were counted on.
+	FieldNPredict
+	FieldNCmpl
+	FieldMaxNewTokens
+
+	// Ids that another request may have, a way past the router's choice, and code.
+	FieldRequestID
+	FieldRID
+	FieldExtraKey
+	FieldSessionParams
+	FieldDataParallelRank
+	FieldCustomLogitProcessor
+	FieldLogitsProcessors
+
 	fieldCount
 )
 
@@ -56,6 +70,8 @@ var fieldNames = [fieldCount]string{
 	"priority", "lora_path", "lora", "kv_transfer_params", "cache_salt", "prompt_embeds", "mm_processor_kwargs", "chat_template",
 	"chat_template_kwargs", "api_base", "base_url", "extra_body", "n_discard", "slot_id", "id_slot", "cache_prompt",
 	"bootstrap_host", "bootstrap_port", "bootstrap_room", "vllm_xargs",
+	"n_predict", "n_cmpl", "max_new_tokens", "request_id", "rid", "extra_key", "session_params", "data_parallel_rank",
+	"custom_logit_processor", "logits_processors",
 }
 
 // String gives the member's name.
@@ -97,7 +113,7 @@ func (s Fields) String() string {
 
 // longestKey bounds the names that can be a known field's: the longest name, each letter written as the three bytes of
 // a letter that folds to it.
-const longestKey = 3 * len("max_completion_tokens")
+const longestKey = 3 * len("custom_logit_processor")
 
 // fold appends the form in which two names are the same to a decoder that ignores case. Beside ASCII, only two letters
 // fold to ASCII ones: the long s and the Kelvin sign.

@@ -13,6 +13,7 @@ type Probe struct {
 
 	nest  int  // containers around us within a value that we only look through
 	watch bool // the value is content if its container holds anything
+	calls bool // and that content is a call
 
 	inKey   bool
 	escaped bool // the last byte was a backslash
@@ -27,6 +28,7 @@ type Probe struct {
 	choices int
 	listed  bool // there is a list of choices
 	counted bool // the usage object is whole: one that was cut would be half a count
+	ending  bool // the choice that is being read has come to its end
 }
 
 type state uint8
@@ -69,6 +71,7 @@ func (p *Probe) Facts() Facts {
 		f.Choices = p.choices
 	}
 	f.Usage, f.Source = p.usage()
+	f.PerChoice = p.perChoice()
 	return f
 }
 
@@ -128,6 +131,7 @@ func (p *Probe) enter(known bool) {
 	if !known {
 		p.state, p.nest = lookThrough, 1
 		p.watch = p.role == roleText || p.role == roleCalls
+		p.calls = p.role == roleCalls
 		p.facts.Failed = p.facts.Failed || p.role == roleError
 		return
 	}
@@ -138,6 +142,9 @@ func (p *Probe) enter(known bool) {
 	case roleChoices:
 		p.state, p.role = wantValue, roleChoice
 		p.listed, p.choices = true, 0
+	case roleChoice:
+		p.seen &^= 1 << roleIndex
+		p.ending = false
 	case roleUsage:
 		p.seen &^= usageNumbers
 		p.counted = false
@@ -151,7 +158,14 @@ func (p *Probe) leave() {
 		p.state = finished
 		return
 	}
-	p.counted = p.counted || p.stack[p.depth] == roleUsage
+	switch p.stack[p.depth] {
+	case roleUsage:
+		p.counted = true
+	case roleChoice:
+		if p.ending {
+			p.facts.Ended |= 1 << min(p.number(roleIndex), 63)
+		}
+	}
 	p.state = afterValue
 }
 
@@ -241,6 +255,7 @@ func (p *Probe) stringValue() {
 		p.facts.Content = p.facts.Content || p.length > 0
 	case roleFinish:
 		p.facts.FinishReason = finishReason(word, p.long)
+		p.ending = true
 	case roleError:
 		p.facts.Failed = p.facts.Failed || p.length > 0
 	case roleObject:
@@ -311,6 +326,7 @@ func (p *Probe) through(b []byte, i int) int {
 func (p *Probe) found() {
 	if p.watch {
 		p.watch, p.facts.Content = false, true
+		p.facts.Call = p.facts.Call || p.calls
 	}
 }
 

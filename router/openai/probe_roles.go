@@ -14,6 +14,7 @@ const (
 	roleCacheN
 	rolePromptN
 	rolePredictedN
+	roleIndex
 	numberRoles
 )
 
@@ -86,6 +87,8 @@ func choiceRole(key []byte) role {
 		return roleText
 	case "finish_reason":
 		return roleFinish
+	case "index":
+		return roleIndex
 	}
 	return roleSkip
 }
@@ -155,6 +158,13 @@ func (p *Probe) usage() (Usage, UsageSource) {
 		return u, UsageTimings
 	}
 	return Usage{}, UsageUnknown
+}
+
+// perChoice reports whether the usage is one choice's alone. llama-server counts so: beside each usage stand the timings
+// of the same choice, with the same number of tokens made. Others sum up over all choices.
+func (p *Probe) perChoice() bool {
+	const made = 1<<roleCompletion | 1<<rolePredictedN
+	return p.counted && p.seen&made == made && p.numbers[roleCompletion] == p.numbers[rolePredictedN]
 }
 
 // number gives a number that was seen; 0 for one that was not, which may be left over from an earlier usage.

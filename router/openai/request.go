@@ -106,12 +106,23 @@ type Request struct {
 	members      int // top-level members, known or not
 	options      Span
 	optionsEmpty bool
+	countsAlong  bool // the options ask for usage on every event, which is without effect while no usage is asked for
 	usageValue   Span // value of include_usage; empty when absent
 	older, newer int  // the two limits as given, -1 when absent
 }
 
 // Present gives the known fields that the body has.
 func (r *Request) Present() Fields { return r.present }
+
+// Choices is how many choices an answer has: those of each prompt.
+func (r *Request) Choices() int { return r.N * max(1, r.prompts()) }
+
+func (r *Request) prompts() int {
+	if r.Has(FieldPrompt) && (r.Input == InputTexts || r.Input == InputTokenLists) {
+		return r.Inputs
+	}
+	return 1
+}
 
 // Has reports whether the body has f, whatever its value.
 func (r *Request) Has(f Field) bool { return r.present.Has(f) }

@@ -9,7 +9,8 @@ type Edits struct {
 	// Strip takes these members out where they are. Removing FieldMaxTokens where both limits are given makes every
 	// engine take the newer one.
 	Strip Fields
-	// IncludeUsage asks the engine for a usage event at the end of its stream.
+	// IncludeUsage asks the engine for a usage event at the end of its stream, and for no other usage than the client
+	// asked for.
 	IncludeUsage bool
 	// Adapter asks llama-server for one of its adapters by its place, beginning with 1, since it knows them by number
 	// alone. The client's own choice is taken out. Zero leaves it.
@@ -135,7 +136,8 @@ func (ps *patches) askUsage(req *Request, kept *int) {
 		at := req.open + 1
 		ps.addFirst(patch{from: at, to: at, text: `"stream_options":{"include_usage":true}`, comma: *kept > 0})
 		*kept++
-	case req.options.End == 0:
+	case req.options.End == 0 || req.countsAlong:
+		// Our wish for usage must not bring that of the client to life, which would change every event.
 		ps.add(patch{from: m.value, to: m.end, text: `{"include_usage":true}`})
 	case req.usageValue.End != 0:
 		ps.add(patch{from: req.usageValue.Start, to: req.usageValue.End, text: "true"})

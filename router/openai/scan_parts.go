@@ -22,14 +22,22 @@ func (s *scanner) streamOptions() error {
 }
 
 func (s *scanner) streamOption() error {
-	const include = "include_usage"
+	const include, along = "include_usage", "continuous_usage_stats"
 	at := s.i
 	name, err := s.plainKey()
 	if err != nil {
 		return err
 	}
 	var room [longestKey]byte
-	if len(name) > longestKey || string(fold(room[:0], name)) != include {
+	if len(name) > longestKey {
+		return s.value(2)
+	}
+	switch string(fold(room[:0], name)) {
+	case along:
+		s.r.countsAlong = true
+		return s.value(2)
+	case include:
+	default:
 		return s.value(2)
 	}
 	if string(name) != include {

@@ -171,7 +171,7 @@ func decode(t testing.TB, b []byte) map[string]any {
 
 // edited applies the edits to a decoded body: the oracle for Rewrite.
 func edited(m map[string]any, e openai.Edits) map[string]any {
-	for f := openai.FieldModel; f <= openai.FieldVLLMXArgs; f++ {
+	for f := openai.FieldModel; f <= openai.FieldLogitsProcessors; f++ {
 		if e.Strip.Has(f) && (f != openai.FieldModel || e.Model == "") && (f != openai.FieldStreamOptions || !e.IncludeUsage) {
 			delete(m, f.String())
 		}

@@ -247,36 +247,6 @@ func TestStreamTooLarge(t *testing.T) {
 	}
 }
 
-func TestTally(t *testing.T) {
-	t.Parallel()
-	sum := func(file string) openai.Tally {
-		b, err := os.ReadFile("testdata/streams/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var s openai.Stream
-		var all openai.Tally
-		s.Feed(b)
-		for ev, ok := s.Next(); ok; ev, ok = s.Next() {
-			all.Add(&ev)
-		}
-		return all
-	}
-	want := openai.Tally{
-		Usage:  openai.Usage{PromptTokens: 5, CompletionTokens: 4, TotalTokens: 9},
-		Source: openai.UsageReported, ContentEvents: 1, Done: true,
-	}
-	if diff := cmp.Diff(want, sum("usage_everywhere.sse")); diff != "" {
-		t.Errorf("usage_everywhere (-want +got):\n%s", diff)
-	}
-	if got := sum("comments.sse"); got.Source != openai.UsageUnknown || got.ContentEvents != 2 {
-		t.Errorf("comments give %+v: comments are no content, and no usage is not a usage of zero", got)
-	}
-	if got := sum("error_in_200.sse"); !got.Failed || !got.Done {
-		t.Errorf("error_in_200 gives %+v", got)
-	}
-}
-
 func TestStreamAllocates(t *testing.T) {
 	b, err := os.ReadFile("testdata/streams/plain.sse")
 	if err != nil {

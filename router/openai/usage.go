@@ -37,8 +37,14 @@ type Facts struct {
 	Choices int
 	// Content is true when a choice carries text, reasoning, a refusal or a tool call; a role alone is none.
 	Content bool
+	// Call is true when it is a tool call. Engines that read calls as they are made hold back pieces of them for long.
+	Call bool
 	// FinishReason is why a choice ended; empty while none has, "other" for one not in OpenAI's list.
 	FinishReason string
+	// Ended has a bit for each choice that came to its end, by its index; those from 63 on share the last bit.
+	Ended uint64
+	// PerChoice is true when the usage is one choice's alone, however many there are.
+	PerChoice bool
 	// Failed is true when the answer is an error.
 	Failed bool
 	// Whole is true when the JSON ended as it should.
@@ -49,39 +55,6 @@ type Facts struct {
 // not ask for one.
 func (f Facts) UsageOnly() bool {
 	return f.Source == UsageReported && f.Choices <= 0 && !f.Content && !f.Failed
-}
-
-// Tally sums up the events of one stream. The zero value is ready.
-type Tally struct {
-	// Usage is the last one that was reported, since some engines count along on every event.
-	Usage  Usage
-	Source UsageSource
-	// ContentEvents is the number of events with content: a lower bound for the tokens where the engine counted none.
-	ContentEvents int64
-	// FinishReason is the last one seen.
-	FinishReason string
-	// Done is true when the end mark came, and Failed when an error did.
-	Done, Failed bool
-}
-
-// Add counts one event and gives its facts.
-func (t *Tally) Add(ev *Event) Facts {
-	if ev.Kind == KindDone {
-		t.Done = true
-		return Facts{Choices: -1}
-	}
-	f := ev.Facts()
-	if f.Source != UsageUnknown && f.Source >= t.Source {
-		t.Usage, t.Source = f.Usage, f.Source
-	}
-	if f.Content {
-		t.ContentEvents++
-	}
-	if f.FinishReason != "" {
-		t.FinishReason = f.FinishReason
-	}
-	t.Failed = t.Failed || f.Failed
-	return f
 }
 
 // appendUsage appends a usage object.

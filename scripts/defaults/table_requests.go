@@ -11,7 +11,7 @@ func requestSections() []section {
 			{what: "wait for a model that is being started [limits.cold_wait]", value: "{router ColdWait}", why: "as long as a start may take"},
 			{what: "connect to a replica [limits.connect]", value: "{router Connect}", why: "another one is tried then"},
 			{what: "first token [limits.first_token]", value: "{router FirstToken}", why: "long prefills are normal"},
-			{what: "silence between tokens [limits.idle]", value: "{router Idle}", why: "an engine that says nothing for longer hangs"},
+			{what: "silence between tokens [limits.idle]", value: "{router Idle}", why: "an engine that says nothing for longer hangs; within a tool call it may be silent for as long as before the first token"},
 			{what: "whole answer [limits.total]", value: "{router Total}", why: "nothing lasts for ever"},
 			{what: "comment to a silent stream's client [limits.heartbeat]", value: "every {router Heartbeat}", why: "proxies and clients give up on silence"},
 			{what: "idle connection to a replica", value: "{router idleConnTimeout}", why: "engines close theirs after 5 s, and a request must not meet that"},
