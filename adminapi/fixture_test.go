@@ -70,7 +70,7 @@ func (f *fakeLoop) Headroom(m catalog.Name, limit int) (reconciler.Headroom, err
 }
 
 func (f *fakeLoop) PlanHold(h inventory.Hold) reconciler.HoldPlan {
-	return reconciler.Reconciler{}.PlanHold(&reconciler.View{Catalog: catalog.NewIndex(0, nil), Fleet: f.registry.Snapshot()}, h, time.Now())
+	return reconciler.Reconciler{}.PlanHold(&reconciler.View{Catalog: catalog.NewIndex(0, nil), Fleet: f.registry.Snapshot()}, h, time.Now(), nil)
 }
 
 func (f *fakeLoop) ReleaseBrake(context.Context) (bool, error) {

@@ -47,7 +47,7 @@ func TestViewsAreGolden(t *testing.T) {
 		"scale":          []view.ScaleResponse{view.ScaleOf(entry("big")), view.ScaleOf(entry("tiny"))},
 		"summary":        view.SummaryOf(w, view.Process{Version: "v1", Started: now.Add(-time.Hour), Leader: "c1", StoreKind: "sqlite"}),
 		"facility":       view.FacilityOf(heldWorld()),
-		"hold_plan":      view.HoldPlanOf(reconciler.Reconciler{}.PlanHold(w.View, rackHold(), now)),
+		"hold_plan":      view.HoldPlanOf(reconciler.Reconciler{}.PlanHold(w.View, rackHold(), now, nil)),
 		"summary_brake":  view.SummaryOf(heldWorld(), view.Process{Version: "v1", Started: now.Add(-time.Hour)}),
 		"request":        view.RequestOf(record()),
 		"usage":          view.UsageOf([]storage.UsageSum{{Scope: storage.ByTeam, ID: "default", Name: "Default", Keys: 2, Requests: 10, Errors: 1, LastAt: now}, {Scope: storage.ByTeam, ID: "idle"}}),

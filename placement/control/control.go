@@ -39,6 +39,10 @@ type Loop struct {
 	wakes      chan struct{}
 	view       atomic.Pointer[reconciler.View]
 
+	// asking guards asked, which is what is known to those who only ask.
+	asking sync.Mutex
+	asked  *reconciler.Cache
+
 	mu      sync.Mutex
 	changed chan struct{}
 	leading bool

@@ -120,6 +120,7 @@ func (r *reign) guardedPass(ctx context.Context) (err error) {
 		if p := recover(); p != nil {
 			r.l.log.Error("a pass of the control loop panicked; this is a bug of llmgw", "err", p, "stack", string(debug.Stack()))
 			r.l.refuseTaken(errPanicked)
+			r.memory.Cache = nil
 			r.doubt()
 		}
 	}()

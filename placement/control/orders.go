@@ -21,8 +21,23 @@ type order struct {
 
 // Headroom tries up to limit more replicas of a model on a copy of the fleet, and
 // then in the room of lower classes.
-func (l *Loop) Headroom(model catalog.Name, limit int) (reconciler.Headroom, error) {
-	return l.reconciler.Headroom(l.newest(), model, limit)
+func (l *Loop) Headroom(model catalog.Name, limit int) (h reconciler.Headroom, err error) {
+	l.aside(func(c *reconciler.Cache) { h, err = l.reconciler.Headroom(l.newest(), model, limit, c) })
+	return h, err
+}
+
+// aside lets those who only ask share what they know of the fleet, one after the
+// other. It is not what the loop decides with, so they never wait for each other.
+func (l *Loop) aside(ask func(c *reconciler.Cache)) {
+	l.asking.Lock()
+	defer l.asking.Unlock()
+	c := l.asked
+	l.asked = nil // a question that panics leaves nothing behind
+	if c == nil {
+		c = new(reconciler.Cache)
+	}
+	ask(c)
+	l.asked = c
 }
 
 // newest is the view with the catalog and the fleet as they are now.
@@ -33,8 +48,9 @@ func (l *Loop) newest() *reconciler.View {
 }
 
 // PlanHold says what a hold would do if it carried out its place.
-func (l *Loop) PlanHold(h inventory.Hold) reconciler.HoldPlan {
-	return l.reconciler.PlanHold(l.newest(), h, now())
+func (l *Loop) PlanHold(h inventory.Hold) (p reconciler.HoldPlan) {
+	l.aside(func(c *reconciler.Cache) { p = l.reconciler.PlanHold(l.newest(), h, now(), c) })
+	return p
 }
 
 // Retry un-parks a model and clears its failures. It returns once that is kept.

@@ -55,7 +55,7 @@ func (r *reign) reload(ctx context.Context) error {
 		return r.storeFailed("what was ordered could not be read", err)
 	}
 	// What is known of silence is this process's own, and outlives a doubt.
-	memory.Brake = r.memory.Brake
+	memory.Brake, memory.Mix, memory.Cache = r.memory.Brake, r.memory.Mix, r.memory.Cache
 	r.restore(replicas)
 	r.replicas, r.memory = replicas, memory
 	r.known, r.fresh, r.delivered = true, true, false
@@ -151,7 +151,7 @@ func (r *reign) publish(w reconciler.World, plan reconciler.Plan) {
 	r.wakeAt = plan.WakeAt
 	r.l.publish(&reconciler.View{
 		At: w.Now, Epoch: r.epoch, Catalog: w.Catalog, Fleet: r.l.cfg.Fleet.Snapshot(),
-		Replicas: r.replicas, Health: plan.Health, Traces: r.traces, Traffic: w.Traffic, Brake: plan.Brake,
+		Replicas: r.replicas, Health: plan.Health, Traces: r.traces, Traffic: w.Traffic, Mix: r.memory.Mix, Brake: plan.Brake,
 	})
 }
 

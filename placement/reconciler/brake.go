@@ -83,7 +83,7 @@ func (s *step) listen(m *BrakeMemory) {
 			m.Silent, changed = clone(m.Silent), true
 		}
 	}
-	for _, n := range s.fleet.Nodes() {
+	for n := range s.marked(quiet) {
 		if _, was := m.Silent[n.ID]; !was && silent(n) {
 			own()
 			m.Silent[n.ID] = s.now
@@ -114,11 +114,9 @@ func (s *step) setBrake(m *BrakeMemory) {
 	if len(gone) < BrakeNodes {
 		return
 	}
-	of := len(gone)
-	for _, n := range s.fleet.Nodes() {
-		if n.Hearing == inventory.Heard {
-			of++
-		}
+	of := len(gone) + len(s.nodes)
+	for range s.marked(quiet) {
+		of--
 	}
 	if 100*len(gone) < BrakePercent*of {
 		return
@@ -210,6 +208,6 @@ func (s *step) tellKept(g *group, h *ModelHealth) {
 	}
 	h.Clamps = append(h.Clamps, fmt.Sprintf("Lost replicas, %d of them, are not replaced while the brake is set; release it when their nodes are truly gone.", t.Looked))
 	if g.trace == nil {
-		g.trace = &placement.Trace{Version: s.fleet.Version(), Profiles: []placement.ProfileTrace{t}}
+		g.trace = &placement.Trace{Version: s.w.Fleet.Version(), Profiles: []placement.ProfileTrace{t}}
 	}
 }

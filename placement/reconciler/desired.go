@@ -139,7 +139,7 @@ func (s *step) busy(u *unit) bool {
 		return true
 	}
 	for i := range u.Shards {
-		if use := ShardStateOf(&u.Replica, &u.Shards[i], s.w.Fleet).Use; use != nil && use.Running > 0 {
+		if use := statusOn(u.Replica, &u.Shards[i], s.home(u, i)).Use; use != nil && use.Running > 0 {
 			return true
 		}
 	}

@@ -35,7 +35,7 @@ func (s *step) retire(u *unit, why string) {
 	if limit <= 0 {
 		limit = DefaultDrainTimeout
 	}
-	u.DrainBy = s.now.Add(limit)
+	u.edit().DrainBy = s.now.Add(limit)
 }
 
 // mayServe reports whether requests may be with the replica: it is ready, was so
@@ -61,10 +61,10 @@ func (s *step) evacuate(g *group) {
 			// An agent may say where its node stands, and has not yet.
 			u.leaving = true
 		case why == "" && !u.DrainBy.IsZero():
-			u.DrainBy = time.Time{}
+			u.edit().DrainBy = time.Time{}
 			u.change("It need not leave its node any more.")
 		case why != "" && u.DrainBy.IsZero():
-			u.DrainBy = s.now.Add(NodeDrainTimeout)
+			u.edit().DrainBy = s.now.Add(NodeDrainTimeout)
 			u.leaving = true
 			u.change(sentence(why))
 		case why != "" && !s.now.Before(u.DrainBy):
@@ -84,8 +84,8 @@ func (s *step) evacuate(g *group) {
 // its replacement is placed.
 func (s *step) handOver(g *group) {
 	ready := 0
-	for _, u := range g.running() {
-		if u.ready() {
+	for _, u := range g.units {
+		if u.counts() && u.ready() {
 			ready++
 		}
 	}
@@ -159,19 +159,19 @@ func (s *step) drained(u *unit) bool {
 // that had time to hear the order, or its node is lost or gone.
 func (s *step) stopped(u *unit) bool {
 	for i := range u.Shards {
-		if !s.shardGone(u, &u.Shards[i]) {
+		if !s.shardGone(u, i) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *step) shardGone(u *unit, sh *Shard) bool {
-	n := s.w.Fleet.Node(sh.Spot.Node)
+func (s *step) shardGone(u *unit, shard int) bool {
+	n := s.home(u, shard)
 	if n == nil || n.Hearing == inventory.Lost {
 		return true
 	}
-	if st, listed := n.Shard(string(sh.ID)); listed {
+	if st, listed := n.Shard(string(u.Shards[shard].ID)); listed {
 		return st.State == inventory.ShardStopped || st.State == inventory.ShardFailed
 	}
 	if n.Hearing != inventory.Heard || !n.ShardsKnown {

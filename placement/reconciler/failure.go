@@ -46,7 +46,7 @@ func (s *step) fail(g *group) {
 		if !u.live() || (u.state != StateFailed && u.state != StateStopped) {
 			continue
 		}
-		node, st := u.failedShard(s.w.Fleet)
+		node, st := s.failedShard(u)
 		reason := st.Error
 		if reason == "" {
 			reason = "The engine ended and its agent does not say why; look at the shard's logs."
@@ -60,9 +60,9 @@ func (s *step) fail(g *group) {
 	}
 }
 
-func (u *unit) failedShard(fleet *inventory.Snapshot) (inventory.NodeID, inventory.ShardStatus) {
+func (s *step) failedShard(u *unit) (inventory.NodeID, inventory.ShardStatus) {
 	for i := range u.Shards {
-		if st := ShardStateOf(&u.Replica, &u.Shards[i], fleet); st.State == inventory.ShardFailed || st.State == inventory.ShardStopped {
+		if st := statusOn(u.Replica, &u.Shards[i], s.home(u, i)); st.State == inventory.ShardFailed || st.State == inventory.ShardStopped {
 			return u.Shards[i].Spot.Node, st
 		}
 	}

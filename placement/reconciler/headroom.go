@@ -22,29 +22,38 @@ type Headroom struct {
 
 // Headroom tries up to limit more replicas of a model on a copy of the fleet, and
 // then in the room of lower classes, as Step would take it. An unknown model is an
-// error that matches ErrNoModel.
-func (r Reconciler) Headroom(v *View, model catalog.Name, limit int) (Headroom, error) {
+// error that matches ErrNoModel. c nil: nothing is known from before.
+func (r Reconciler) Headroom(v *View, model catalog.Name, limit int, c *Cache) (Headroom, error) {
 	entry, ok := v.Catalog.Get(model)
 	if !ok {
 		return Headroom{}, fmt.Errorf("%w: %s", ErrNoModel, model)
 	}
+	var out Headroom
 	req := Request(&entry.Model)
-	fleet := withOrdered(v.Fleet, v.Replicas)
-	out := Headroom{Headroom: r.Placer.Headroom(fleet, req, limit)}
-	if out.Limited || v.Brake.On() {
-		return out, nil
-	}
-	x := placement.NewIndex(r.Placer)
-	x.Advance(fleet)
-	for i, c := range out.Spots {
-		x.With(c.Allocations(string(model), fmt.Sprintf("%s/more-%d", model, i))...)
-	}
-	r.preempting(x, v, req, min(limit-len(out.Spots), MostPreempting), &out)
+	s := r.lookAt(v, c)
+	s.ground.try(func(x *placement.Index) {
+		out.Headroom = x.Headroom(req, limit)
+		if out.Limited {
+			return
+		}
+		for i, spot := range out.Spots {
+			x.With(spot.Allocations(string(model), fmt.Sprintf("%s/more-%d", model, i))...)
+		}
+		_, out.Blocked = x.Explain(req)
+		if !v.Brake.On() {
+			s.preempting(x, req, min(limit-len(out.Spots), MostPreempting), &out)
+		}
+	})
 	return out, nil
 }
 
-func (r Reconciler) preempting(x *placement.Index, v *View, req placement.Request, limit int, out *Headroom) {
-	s := newStep(r, World{Now: v.At, Catalog: v.Catalog, Fleet: v.Fleet, Replicas: v.Replicas}, Memory{})
+// lookAt is a step that does nothing: what is asked about a view is asked of it.
+func (r Reconciler) lookAt(v *View, c *Cache) *step {
+	w := World{Now: v.At, Catalog: v.Catalog, Fleet: v.Fleet, Replicas: v.Replicas}
+	return newStep(r, w, Memory{Mix: v.Mix, Cache: c})
+}
+
+func (s *step) preempting(x *placement.Index, req placement.Request, limit int, out *Headroom) {
 	g := s.group(req.Model.Name)
 	from := x.Preempter(req, s.standing(g), s.floors())
 	for len(out.Preempting) < limit {

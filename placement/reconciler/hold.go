@@ -22,7 +22,7 @@ import (
 // outTurn is the rank of the class whose turn it is to be carried out of held
 // places; above all when none waits.
 func (s *step) outTurn() int {
-	if !slices.ContainsFunc(s.w.Fleet.Nodes(), func(n *inventory.Node) bool { return n.Held.Out }) {
+	if !s.carries() {
 		return highestRank
 	}
 	for _, g := range slices.Backward(s.groups) {
@@ -39,6 +39,14 @@ func (s *step) outTurn() int {
 	return highestRank
 }
 
+// carries reports whether any node is to be carried out.
+func (s *step) carries() bool {
+	for range s.marked(carried) {
+		return true
+	}
+	return false
+}
+
 // highestRank is above every class.
 const highestRank = 1 << 30
 
@@ -48,7 +56,7 @@ func (s *step) outNode(u *unit) *inventory.Node {
 		return nil
 	}
 	for i := range u.Shards {
-		if n := s.w.Fleet.Node(u.Shards[i].Spot.Node); n != nil && n.Held.Out {
+		if n := s.home(u, i); n != nil && n.Held.Out {
 			return n
 		}
 	}
@@ -58,6 +66,9 @@ func (s *step) outNode(u *unit) *inventory.Node {
 // keepRoom takes the room that classes which wait to be carried out will need,
 // so that nothing this step places can have it.
 func (s *step) keepRoom() {
+	if s.out == highestRank {
+		return
+	}
 	for _, g := range s.groups {
 		if g.entry == nil || g.rank() <= s.out {
 			return
@@ -73,11 +84,11 @@ func (s *step) keepRoomOf(g *group) {
 		if s.outNode(u) == nil || !u.DrainBy.IsZero() {
 			continue
 		}
-		d, _ := s.placer.Choose(s.fleet, Request(&g.entry.Model), nil)
+		d, _ := s.ground.Choose(Request(&g.entry.Model))
 		if !d.Placed {
 			return
 		}
-		s.fleet = s.fleet.With(expected(&u.Replica, d.Candidate)...)
+		s.ground.With(expected(u.Replica, d.Candidate)...)
 	}
 }
 
@@ -94,7 +105,7 @@ func expected(r *Replica, c placement.Candidate) []inventory.Allocation {
 // node of it, or carry out a place that it stands in. Empty: it may stay.
 func (s *step) farewell(g *group, u *unit) string {
 	for i := range u.Shards {
-		if n := s.w.Fleet.Node(u.Shards[i].Spot.Node); n != nil && n.Settings.Wish == inventory.WishDraining {
+		if n := s.home(u, i); n != nil && n.Settings.Wish == inventory.WishDraining {
 			return fmt.Sprintf("node %s drains", n.ID)
 		}
 	}

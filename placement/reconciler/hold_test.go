@@ -35,7 +35,7 @@ func (b *sandbox) planHold(w words) (string, error) {
 	world := b.world()
 	p := reconciler.Reconciler{}.PlanHold(&reconciler.View{
 		Catalog: world.Catalog, Fleet: world.Fleet, Replicas: world.Replicas, Health: b.last.Health,
-	}, h, b.now)
+	}, h, b.now, &b.aside)
 	var out strings.Builder
 	for _, m := range p.Models {
 		fmt.Fprintf(&out, "%s: %d ready, %d at least\n", m.Model, m.Ready, m.Floor)

@@ -51,15 +51,17 @@ type Move struct {
 // PlanHold says what a hold would do if it carried out its place: the same
 // placer, asked for one replacement after the other on copies of the fleet, in
 // the order in which Step would go. Other holds count as they are at the time at
-// which this one begins.
-func (r Reconciler) PlanHold(v *View, h inventory.Hold, now time.Time) HoldPlan {
+// which this one begins. c nil: nothing is known from before.
+func (r Reconciler) PlanHold(v *View, h inventory.Hold, now time.Time, c *Cache) HoldPlan {
 	at := h.From
 	if at.Before(now) {
 		at = now
 	}
 	h.From, h.Until = at, time.Time{}
 	others := slices.DeleteFunc(slices.Clone(v.Fleet.Holds()), func(o inventory.Hold) bool { return o.Domain == h.Domain })
-	p := &holdPlanner{placer: r.Placer, view: v, hold: h, fleet: withOrdered(v.Fleet, v.Replicas).WithHolds(append(others, h), at)}
+	s := r.lookAt(v, c)
+	p := &holdPlanner{view: v, hold: h, fleet: s.fleet.WithHolds(append(others, h), at)}
+	p.ground = s.cache.ground(s.placer, p.fleet)
 	for i := range v.Replicas {
 		p.add(&v.Replicas[i])
 	}
@@ -88,7 +90,7 @@ func (r Reconciler) PlanHold(v *View, h inventory.Hold, now time.Time) HoldPlan 
 
 // holdPlanner is one call of PlanHold at work.
 type holdPlanner struct {
-	placer placement.Placer
+	ground ground
 	view   *View
 	hold   inventory.Hold
 	fleet  *inventory.Snapshot
@@ -134,11 +136,11 @@ func (p *holdPlanner) move(m *heldModel) {
 		}
 		var d placement.Decision
 		if !full { // where one fits nowhere, the next does not either
-			d, trace = p.placer.Choose(p.fleet, Request(&m.entry.Model), nil)
+			d, trace = p.ground.Explain(Request(&m.entry.Model))
 		}
 		if full = !d.Placed; !full {
 			move.Profile = d.Candidate.Profile
-			p.fleet = p.fleet.With(expected(r, d.Candidate)...)
+			p.ground.With(expected(r, d.Candidate)...)
 			for _, spot := range d.Candidate.Spots {
 				move.To = append(move.To, spot.Node)
 			}

@@ -28,8 +28,8 @@ func (s *step) reunite(g *group) {
 			continue
 		}
 		switch {
-		case len(g.running()) <= g.target.n:
-			p.Replaces = ""
+		case g.running() <= g.target.n:
+			p.edit().Replaces = ""
 			p.change(fmt.Sprintf("Replica %s is back and both are wanted.", o.ID))
 		case o.ready() && !p.ready():
 			s.retire(p, fmt.Sprintf("replica %s came back before it was ready", o.ID))
@@ -70,7 +70,7 @@ func (s *step) noteLost(g *group) {
 
 func (s *step) lostNode(u *unit) inventory.NodeID {
 	for i := range u.Shards {
-		if s.nodeLost(&u.Shards[i]) {
+		if s.nodeLost(u, i) {
 			return u.Shards[i].Spot.Node
 		}
 	}
@@ -79,15 +79,15 @@ func (s *step) lostNode(u *unit) inventory.NodeID {
 
 func (s *step) removedNode(u *unit) (inventory.NodeID, bool) {
 	for i := range u.Shards {
-		if id := u.Shards[i].Spot.Node; s.w.Fleet.Node(id) == nil {
-			return id, true
+		if s.home(u, i) == nil {
+			return u.Shards[i].Spot.Node, true
 		}
 	}
 	return "", false
 }
 
-func (s *step) nodeLost(sh *Shard) bool {
-	n := s.w.Fleet.Node(sh.Spot.Node)
+func (s *step) nodeLost(u *unit, shard int) bool {
+	n := s.home(u, shard)
 	return n == nil || n.Hearing == inventory.Lost
 }
 
@@ -101,7 +101,7 @@ func (s *step) breakUp(g *group) {
 		}
 		lost := 0
 		for i := range u.Shards {
-			if s.nodeLost(&u.Shards[i]) {
+			if s.nodeLost(u, i) {
 				lost++
 			}
 		}

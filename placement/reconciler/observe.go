@@ -16,17 +16,51 @@ var stateOrder = []ReplicaState{
 // StateOf is the one word for a replica: the first that any shard is in, of
 // failed, lost, draining, stopped, pending, fetching, starting, ready.
 func StateOf(r *Replica, fleet *inventory.Snapshot) ReplicaState {
-	first := len(stateOrder) - 1
 	if len(r.Shards) == 0 {
 		return StatePending
 	}
+	first := len(stateOrder) - 1
 	for i := range r.Shards {
-		st := ReplicaState(ShardStateOf(r, &r.Shards[i], fleet).State)
-		if at := slices.Index(stateOrder, st); at >= 0 && at < first {
-			first = at
-		}
+		first = min(first, placeOf(stateOn(r, &r.Shards[i], fleet.Node(r.Shards[i].Spot.Node))))
 	}
 	return stateOrder[first]
+}
+
+// stateOf is StateOf without looking for the nodes.
+func (s *step) stateOf(u *unit) ReplicaState {
+	if len(u.Shards) == 0 {
+		return StatePending
+	}
+	first := len(stateOrder) - 1
+	for i := range u.Shards {
+		first = min(first, placeOf(stateOn(u.Replica, &u.Shards[i], s.home(u, i))))
+	}
+	return stateOrder[first]
+}
+
+func placeOf(st inventory.ShardState) int {
+	if at := slices.Index(stateOrder, ReplicaState(st)); at >= 0 {
+		return at
+	}
+	return len(stateOrder) - 1
+}
+
+// stateOn is the state of ShardStateOf on a node; nil is one that is not known.
+func stateOn(r *Replica, sh *Shard, n *inventory.Node) inventory.ShardState {
+	if n == nil || n.Hearing == inventory.Lost {
+		return inventory.ShardLost
+	}
+	st := inventory.ShardPending
+	for i := range n.Shards {
+		if n.Shards[i].ID == string(sh.ID) {
+			st = n.Shards[i].State
+			break
+		}
+	}
+	if r.Phase != Run && onTheWay(st) {
+		return inventory.ShardDraining
+	}
+	return st
 }
 
 // ShardStateOf is what is known of one shard now; lost while its node is.
@@ -37,7 +71,11 @@ func StateOf(r *Replica, fleet *inventory.Snapshot) ReplicaState {
 // is on its way out is draining until it has stopped, whatever its engine still
 // does.
 func ShardStateOf(r *Replica, s *Shard, fleet *inventory.Snapshot) inventory.ShardStatus {
-	n := fleet.Node(s.Spot.Node)
+	return statusOn(r, s, fleet.Node(s.Spot.Node))
+}
+
+// statusOn is ShardStateOf on a node; nil is one that is not known.
+func statusOn(r *Replica, s *Shard, n *inventory.Node) inventory.ShardStatus {
 	if n == nil {
 		st := pendingStatus(r, s)
 		st.State, st.Error = inventory.ShardLost, fmt.Sprintf("Node %s is no longer known.", s.Spot.Node)
@@ -78,9 +116,8 @@ func onTheWay(st inventory.ShardState) bool {
 // agents say of them.
 func (s *step) observe(g *group) {
 	for _, u := range g.units {
-		u.state = StateOf(&u.Replica, s.w.Fleet)
 		if u.live() && u.state == StateReady && u.ReadyAt.IsZero() {
-			u.ReadyAt = s.now
+			u.edit().ReadyAt = s.now
 			u.change("It is ready.")
 			s.event(EventReady, g, u, u.leadNode(), fmt.Sprintf("Replica %s is ready on %s.", u.ID, u.leadNode()))
 		}
@@ -107,12 +144,12 @@ func (s *step) unsure(g *group, u *unit) bool {
 // unheard reports whether nothing is known of a shard since the control plane
 // started, or since its agent did.
 func (s *step) unheard(u *unit) bool {
-	for _, sh := range u.Shards {
-		n := s.w.Fleet.Node(sh.Spot.Node)
+	for i := range u.Shards {
+		n := s.home(u, i)
 		if n == nil || n.ShardsKnown {
 			continue
 		}
-		if _, said := n.Shard(string(sh.ID)); !said {
+		if _, said := n.Shard(string(u.Shards[i].ID)); !said {
 			return true
 		}
 	}

@@ -13,12 +13,10 @@ import (
 // to run, so the agent stops it. Whatever is ordered holds room on its node.
 func (s *step) findOrphans() {
 	var found []ShardID
-	for _, n := range s.fleet.Nodes() {
-		if n.Hearing != inventory.Heard {
-			continue
-		}
-		for _, st := range n.Shards {
-			if holds(n, st.ID) || st.State == inventory.ShardStopped || st.State == inventory.ShardFailed {
+	for n := range s.marked(strayed) {
+		for i := range n.Shards {
+			st := &n.Shards[i]
+			if !strays(n, st) {
 				continue
 			}
 			id := ShardID(st.ID)
@@ -31,4 +29,10 @@ func (s *step) findOrphans() {
 	}
 	slices.Sort(found)
 	s.mem.Orphans = found
+}
+
+// strays reports whether a shard runs on a node though nothing has room for it
+// there.
+func strays(n *inventory.Node, st *inventory.ShardStatus) bool {
+	return st.State != inventory.ShardStopped && st.State != inventory.ShardFailed && !holds(n, st.ID)
 }

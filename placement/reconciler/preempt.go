@@ -35,24 +35,24 @@ func (s *step) makeRoom(g *group) {
 	if len(leaving) == 0 && len(standing) == 0 && !g.waits {
 		return
 	}
-	x := s.indexed()
-	for _, u := range leaving {
-		x.Without(string(u.ID), u.nodes()...)
-	}
-	from := &taking{step: s, g: g, x: x, requests: g.requests()}
-	for range short {
-		d := s.chooseFrom(x, g)
-		if !d.Placed && len(standing) > 0 {
-			d = from.next()
+	var kept []inventory.Allocation
+	s.ground.try(func(x *placement.Index) {
+		for _, u := range leaving {
+			x.Without(string(u.ID), u.nodes()...)
 		}
-		if !d.Placed {
-			return
+		from := &taking{step: s, g: g, x: x, requests: g.requests(), standing: standing}
+		for range short {
+			d := from.next()
+			if !d.Placed {
+				return
+			}
+			g.coming++
+			room := d.Candidate.Allocations(string(g.name), fmt.Sprintf("%s/coming-%d", g.name, g.coming))
+			x.With(room...)
+			kept = append(kept, room...)
 		}
-		g.coming++
-		room := d.Candidate.Allocations(string(g.name), fmt.Sprintf("%s/coming-%d", g.name, g.coming))
-		x.With(room...)
-		s.fleet = s.fleet.With(room...)
-	}
+	})
+	s.ground.With(kept...)
 }
 
 // shortage is how many replicas are lacking beside those that serve until they
@@ -87,8 +87,7 @@ func (s *step) leaves(g *group, u *unit) bool {
 	if u.Phase != Run || u.gone || u.yieldsTo != "" || g.entry == nil {
 		return true
 	}
-	st := StateOf(&u.Replica, s.w.Fleet)
-	return !u.isNew && (st == StateFailed || st == StateStopped)
+	return !u.isNew && (u.state == StateFailed || u.state == StateStopped)
 }
 
 // standing are the replicas that could be asked to give way.
@@ -102,7 +101,7 @@ func (s *step) standing(g *group) []placement.Occupant {
 			continue
 		}
 		for _, u := range o.units {
-			if u.isNew || s.leaves(o, u) || StateOf(&u.Replica, s.w.Fleet) == StateLost {
+			if u.isNew || s.leaves(o, u) || u.state == StateLost {
 				continue
 			}
 			out = append(out, placement.Occupant{
@@ -121,41 +120,34 @@ func (s *step) loadSeconds(u *unit) float64 {
 	return u.ReadyAt.Sub(u.CreatedAt).Seconds()
 }
 
-// chooseFrom asks the index as choose asks the placer.
-func (s *step) chooseFrom(x *placement.Index, g *group) placement.Decision {
-	for _, req := range g.requests() {
-		if d, _ := x.Choose(req); d.Placed {
-			return d
-		}
-	}
-	return placement.Decision{}
-}
-
-// indexed is what the step asks for room that it does not give out: the fleet as
-// it is so far, without what was tried before.
-func (s *step) indexed() *placement.Index {
-	if s.index == nil {
-		s.index = placement.NewIndex(s.placer)
-	}
-	s.index.Advance(s.fleet)
-	return s.index
-}
-
 // taking is who gives way for one replica of a model after the other.
 type taking struct {
 	*step
 	g        *group
 	x        *placement.Index
-	requests []placement.Request // those that may still find room
-	ask      *placement.Preempter
+	requests []placement.Request
+	standing []placement.Occupant
+	// tried is how many of the requests find no room in that of others, and ask
+	// is the search for the next one.
+	tried int
+	ask   *placement.Preempter
 }
 
-// next marks the replicas that give way for one more. Their models are of lower
-// classes, so this step has yet to come to them.
+// next finds room for one more: that of those who leave anyway, then that of
+// lower classes.
 func (t *taking) next() placement.Decision {
-	for ; len(t.requests) > 0; t.requests, t.ask = t.requests[1:], nil {
+	if d, _ := choose(t.requests, t.x.Choose); d.Placed || len(t.standing) == 0 {
+		return d
+	}
+	return t.take()
+}
+
+// take marks the replicas that give way for one more. Their models are of lower
+// classes, so this step has yet to come to them.
+func (t *taking) take() placement.Decision {
+	for ; t.tried < len(t.requests); t.tried, t.ask = t.tried+1, nil {
 		if t.ask == nil {
-			t.ask = t.x.Preempter(t.requests[0], t.standing(t.g), t.floors())
+			t.ask = t.x.Preempter(t.requests[t.tried], t.step.standing(t.g), t.floors())
 		}
 		p := t.ask.Next()
 		for _, v := range p.Victims {
@@ -164,7 +156,7 @@ func (t *taking) next() placement.Decision {
 		if p.Decision.Placed {
 			return p.Decision
 		}
-		if len(t.requests) == 1 && p.Looked > 0 {
+		if t.tried == len(t.requests)-1 && p.Looked > 0 {
 			t.g.clamp("No lower class can make room: %s.", p)
 		}
 	}

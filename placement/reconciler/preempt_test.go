@@ -14,7 +14,7 @@ func (b *sandbox) headroom(w words) (string, error) {
 	world := b.world()
 	h, err := reconciler.Reconciler{}.Headroom(&reconciler.View{
 		At: b.now, Catalog: world.Catalog, Fleet: world.Fleet, Replicas: world.Replicas, Health: b.last.Health, Brake: b.last.Brake,
-	}, catalog.Name(w.arg(1)), w.num("limit", 16))
+	}, catalog.Name(w.arg(1)), w.num("limit", 16), &b.aside)
 	if err != nil {
 		return "", err
 	}

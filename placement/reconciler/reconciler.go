@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
 )
 
@@ -11,6 +12,9 @@ type Reconciler struct {
 	// Floor is how many replicas of a model no higher class may take. Nil: as
 	// CriticalMinimum says.
 	Floor func(m *catalog.Model) int
+
+	// ground nil is an index. Tests look at every node instead.
+	ground func(p placement.Placer, fleet *inventory.Snapshot) ground
 }
 
 // Step looks at the world once and says what should happen.
@@ -21,6 +25,8 @@ type Reconciler struct {
 // step finds it.
 func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
 	s := newStep(r, w, m)
+	s.out = s.outTurn()
+	s.keepRoom()
 	s.takeOrders()
 	s.brake()
 	for _, g := range s.groups {

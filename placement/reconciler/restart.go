@@ -21,7 +21,7 @@ func (s *step) takeOrders() {
 			continue
 		}
 		if u := s.unit(o.Restart); u != nil && u.live() && u.Restart != o.Mode {
-			u.Restart = o.Mode
+			u.edit().Restart = o.Mode
 			u.change("A restart was asked for.")
 			if g := s.group(u.Model); o.Mode == Rollout {
 				g.mem.Halted, g.mem.HaltedAt = "", 0
@@ -31,11 +31,7 @@ func (s *step) takeOrders() {
 }
 
 func (s *step) group(name catalog.Name) *group {
-	i := slices.IndexFunc(s.groups, func(g *group) bool { return g.name == name })
-	if i < 0 {
-		return nil
-	}
-	return s.groups[i]
+	return s.cache.byName[name]
 }
 
 func (s *step) unit(id ReplicaID) *unit {
@@ -60,13 +56,13 @@ func (s *step) restart(g *group) {
 	}
 	u := g.nextInPlace()
 	switch {
-	case u == nil || len(g.running()) > g.target.n:
+	case u == nil || g.running() > g.target.n:
 		// One too many goes first, and that may be the very one.
 	case g.mem.Parked:
 		g.clamp("Replica %s is not restarted in place while the model is parked: it might not start again. Retry the model first.", u.ID)
 	default:
 		s.retire(u, "restarted in place, as asked")
-		u.Restart = InPlace
+		u.edit().Restart = InPlace
 	}
 }
 

@@ -2,6 +2,8 @@ package reconciler
 
 import (
 	"fmt"
+
+	"llmgw.io/llmgw/placement"
 )
 
 // The rule of a rollout: replicas are replaced by what the definition in force
@@ -61,21 +63,36 @@ func (s *step) rollInPlace(g *group) {
 	if u == nil || g.replacementOf(u.ID) != nil {
 		return
 	}
-	x := s.indexed()
-	for _, o := range s.leaving(g) {
-		x.Without(string(o.ID), o.nodes()...)
-	}
-	if s.chooseFrom(x, g).Placed {
+	first, fits := s.triesInPlace(g, u)
+	switch {
+	case first:
 		return // it comes first after all, once that room is free
-	}
-	x.Without(string(u.ID), u.nodes()...)
-	if !s.chooseFrom(x, g).Placed {
+	case !fits:
 		s.endRollout(g, fmt.Sprintf("the definition in force fits nowhere, nor in the room of replica %s; ask explain-placement why", u.ID))
 		return
 	}
 	s.retire(u, "rolled out in place, since nothing else has room")
-	u.Restart = InPlace
+	u.edit().Restart = InPlace
 	g.refused = s.shortage(g) > 0
+}
+
+// triesInPlace reports whether the successor of a replica fits once others have
+// left, and if not, whether it does in its predecessor's room.
+func (s *step) triesInPlace(g *group, u *unit) (first, fits bool) {
+	requests := g.requests()
+	s.ground.try(func(x *placement.Index) {
+		for _, o := range s.leaving(g) {
+			x.Without(string(o.ID), o.nodes()...)
+		}
+		d, _ := choose(requests, x.Choose)
+		if first = d.Placed; first {
+			return
+		}
+		x.Without(string(u.ID), u.nodes()...)
+		d, _ = choose(requests, x.Choose)
+		fits = d.Placed
+	})
+	return first, fits
 }
 
 // failRollout ends a rollout whose replacement failed before it was ready.
@@ -91,7 +108,7 @@ func (s *step) endRollout(g *group, why string) {
 	left := 0
 	for _, o := range g.units {
 		if o.live() && o.Restart == Rollout {
-			o.Restart = NoRestart
+			o.edit().Restart = NoRestart
 			o.leaving = false
 			o.change("The rollout has ended: " + why)
 			left++

@@ -13,12 +13,11 @@ import (
 
 // scale places what is missing and retires what is too many.
 func (s *step) scale(g *group) {
-	running := g.running()
-	switch missing := g.target.n - len(running); {
+	switch missing := g.target.n - g.running(); {
 	case missing > 0:
 		s.place(g, missing)
 	case missing < 0:
-		s.shrink(g, running, -missing)
+		s.shrink(g, -missing)
 	}
 }
 
@@ -26,14 +25,18 @@ func (s *step) scale(g *group) {
 // used where the model runs on demand, stale before fresh, then the fewest
 // requests, then the newest. Those that are lost under the brake stay, and count
 // for nothing here: nobody hears whether they serve.
-func (s *step) shrink(g *group, running []*unit, n int) {
+func (s *step) shrink(g *group, n int) {
 	idle := func(u *unit) bool { return g.entry != nil && g.entry.Model.OnDemand() && s.idle(g, u) }
-	running = slices.DeleteFunc(running, func(u *unit) bool {
-		if u.kept {
+	var running []*unit
+	for _, u := range g.units {
+		switch {
+		case !u.counts():
+		case u.kept:
 			n--
+		case u.live():
+			running = append(running, u)
 		}
-		return !u.live() || u.kept
-	})
+	}
 	n = max(0, min(n, len(running)))
 	slices.SortFunc(running, func(a, b *unit) int {
 		return cmp.Or(
@@ -73,16 +76,21 @@ func order(a, b bool) int {
 
 // stale reports whether the definition was edited since the replica was placed.
 func (g *group) stale(u *unit) bool {
-	edited, _ := compared(g.entry, &u.Replica)
+	edited, _ := compared(g.entry, u.Replica)
 	return edited
 }
 
 // place looks for room for what is missing, one replica after the other, each
 // on a fleet that holds those before it.
 func (s *step) place(g *group, missing int) {
-	for range s.allowed(g, missing) {
-		d, trace := s.choose(g)
-		g.trace = &trace
+	requests := g.requests()
+	for left := s.allowed(g, missing); left > 0; left-- {
+		d, req := choose(requests, s.ground.Choose)
+		if !d.Placed || left == 1 {
+			// The last attempt is kept for people.
+			_, trace := s.ground.Explain(req)
+			g.trace = &trace
+		}
 		if !d.Placed {
 			s.refused(g)
 			return
@@ -91,15 +99,15 @@ func (s *step) place(g *group, missing int) {
 	}
 }
 
-// choose asks the placer, first without the nodes where the model failed of
-// late, and with them when nothing else fits.
-func (s *step) choose(g *group) (d placement.Decision, trace placement.Trace) {
-	for _, req := range g.requests() {
-		if d, trace = s.placer.Choose(s.fleet, req, nil); d.Placed {
+// choose asks for room, first without the nodes where the model failed of late,
+// and with them when nothing else fits. It answers which request was the last.
+func choose(requests []placement.Request, ask func(placement.Request) (placement.Decision, placement.Trace)) (d placement.Decision, last placement.Request) {
+	for _, last = range requests {
+		if d, _ = ask(last); d.Placed {
 			break
 		}
 	}
-	return d, trace
+	return d, last
 }
 
 // requests are what is asked for one more replica, one after the other.
@@ -155,7 +163,7 @@ func (s *step) waiting(u *unit) string {
 func (s *step) add(g *group, c placement.Candidate) {
 	m := &g.entry.Model
 	profile := profileOf(m, c.Profile)
-	u := &unit{isNew: true, state: StatePending, Replica: Replica{
+	u := &unit{isNew: true, mine: true, held: true, state: StatePending, Replica: &Replica{
 		ID: replicaID(g.name, s.next), Model: g.name, Source: m.Source, Files: m.Files,
 		Profile: profile, Adapters: m.Adapters, Fingerprint: catalog.Fingerprint(m, &profile),
 		CreatedAt: s.now, Phase: Run, PhaseSince: s.now, Replaces: g.inNeed(),
@@ -166,9 +174,10 @@ func (s *step) add(g *group, c placement.Candidate) {
 		id := shardID(u.ID, rank)
 		spots[rank] = spot.Allocation(string(g.name), string(u.ID), string(id))
 		u.Shards = append(u.Shards, Shard{ID: id, Rank: rank, Spot: spots[rank]})
+		u.homes = append(u.homes, s.at(spot.Node))
 		u.versions = append(u.versions, spot.NodeVersion)
 	}
-	s.fleet = s.fleet.With(spots...)
+	s.ground.With(spots...)
 	u.why = fmt.Sprintf("%s (%s).", g.target, g.target.why)
 	if u.Replaces != "" {
 		u.why = fmt.Sprintf("It replaces %s.", u.Replaces)

@@ -17,11 +17,12 @@ type step struct {
 	floor  func(m *catalog.Model) int
 	w      World
 	now    time.Time
-	// fleet has room taken for everything that is ordered, and for what this
-	// step places.
+	cache  *Cache
+	nodes []*inventory.Node // the world's
+	// fleet has room taken for everything that is ordered.
 	fleet *inventory.Snapshot
-	// index is made when it is first asked for: see indexed.
-	index  *placement.Index
+	// ground is the same with what this step places and keeps.
+	ground ground
 	next   int64
 	mem    Memory
 	groups []*group // highest class first, then who gave way, then by name
@@ -37,7 +38,10 @@ type group struct {
 	name catalog.Name
 	// entry is nil when the model is no longer in the catalog.
 	entry  *catalog.Entry
-	units  []*unit // by id; what the step places comes last
+	// units are by id; own of them are the world's, and what the step places
+	// comes last.
+	units  []*unit
+	own    int
 	mem    ModelMemory
 	target target
 	// refused says that the step looked for room and found none.
@@ -51,7 +55,13 @@ type group struct {
 
 // unit is one replica, as it will be after the step.
 type unit struct {
-	Replica
+	// Replica is the world's until edit makes it the step's own.
+	*Replica
+	mine bool
+	// homes are the numbers of its shards' nodes; see Cache.
+	homes []int32
+	// held says that the fleet shows the room of all its shards.
+	held  bool
 	state ReplicaState
 	// away: its node is lost, or came back and has not said yet what it runs
 	// while another replica was ordered in its place.
@@ -78,44 +88,27 @@ func newStep(r Reconciler, w World, m Memory) *step {
 	if w.Fleet == nil {
 		w.Fleet = inventory.NewSnapshot(0, nil)
 	}
-	s := &step{placer: r.Placer, floor: r.Floor, w: w, now: w.Now, mem: m, next: max(1, m.Next)}
+	if m.Cache == nil {
+		m.Cache = &Cache{}
+	}
+	s := &step{placer: r.Placer, floor: r.Floor, w: w, now: w.Now, mem: m, next: max(1, m.Next), cache: m.Cache}
 	s.plan.OrdersDone = len(w.Orders)
 	s.plan.Health = map[catalog.Name]ModelHealth{}
 	s.plan.Traces = map[catalog.Name]placement.Trace{}
-	s.fleet = withOrdered(w.Fleet, w.Replicas)
 	s.makeGroups()
-	s.out = s.outTurn()
-	s.keepRoom()
+	s.see()
+	s.mixUp()
+	s.ground = s.cache.ground(s.placer, s.fleet)
+	if r.ground != nil {
+		s.ground = r.ground(s.placer, s.fleet)
+	}
 	return s
 }
 
-// makeGroups sorts everything that is known by model: definitions, replicas of
-// removed ones too, and what is remembered.
-func (s *step) makeGroups() {
-	entries := s.w.Catalog.Entries()
-	byName := make(map[catalog.Name]*group, len(entries))
-	get := func(name catalog.Name) *group {
-		g := byName[name]
-		if g == nil {
-			g = &group{name: name, mem: s.mem.Models[name]}
-			byName[name] = g
-			s.groups = append(s.groups, g)
-		}
-		return g
-	}
-	for i := range entries {
-		get(entries[i].Model.Name).entry = &entries[i]
-	}
-	units := make([]unit, len(s.w.Replicas))
-	for i, r := range s.w.Replicas {
-		units[i].Replica = r
-		g := get(r.Model)
-		g.units = append(g.units, &units[i])
-	}
-	slices.SortFunc(s.groups, func(a, b *group) int {
-		// Of one class, who gave way before is the first to get room.
-		return cmp.Or(cmp.Compare(b.rank(), a.rank()), order(a.mem.Preempted > 0, b.mem.Preempted > 0), cmp.Compare(a.name, b.name))
-	})
+// turn orders groups as they get room: the highest class first, and of one class
+// who gave way before.
+func turn(a, b *group) int {
+	return cmp.Or(cmp.Compare(b.rank(), a.rank()), order(a.mem.Preempted > 0, b.mem.Preempted > 0), cmp.Compare(a.name, b.name))
 }
 
 // rank is the class's; a model that is gone asks for nothing, so it is last.
@@ -126,23 +119,6 @@ func (g *group) rank() int {
 	return g.entry.Model.Class.Rank()
 }
 
-// withOrdered takes the room of everything that is ordered, where the fleet
-// does not show it yet, so that nothing is ever placed over it.
-func withOrdered(fleet *inventory.Snapshot, replicas []Replica) *inventory.Snapshot {
-	var missing []inventory.Allocation
-	for i := range replicas {
-		for _, sh := range replicas[i].Shards {
-			if n := fleet.Node(sh.Spot.Node); n != nil && !holds(n, sh.Spot.Shard) {
-				missing = append(missing, sh.Spot)
-			}
-		}
-	}
-	if len(missing) == 0 {
-		return fleet
-	}
-	return fleet.With(missing...)
-}
-
 func holds(n *inventory.Node, shard string) bool {
 	_, ok := slices.BinarySearchFunc(n.Allocations, shard, func(a inventory.Allocation, id string) int {
 		return cmp.Compare(a.Shard, id)
@@ -150,16 +126,16 @@ func holds(n *inventory.Node, shard string) bool {
 	return ok
 }
 
-// running are the units that are wanted running, but for those in want of a
+// running counts the units that are wanted running, but for those in want of a
 // node or on their way out: what counts against the target.
-func (g *group) running() []*unit {
-	var out []*unit
+func (g *group) running() int {
+	n := 0
 	for _, u := range g.units {
 		if u.counts() {
-			out = append(out, u)
+			n++
 		}
 	}
-	return out
+	return n
 }
 
 // counts reports whether the unit counts against the target. One that restarts
@@ -175,6 +151,15 @@ func (u *unit) live() bool { return u.Phase == Run && !u.gone }
 
 func (u *unit) ready() bool { return u.live() && !u.away && u.state == StateReady }
 
+// edit is the unit's replica to be changed: the step's own copy.
+func (u *unit) edit() *Replica {
+	if !u.mine {
+		r := *u.Replica
+		u.Replica, u.mine = &r, true
+	}
+	return u.Replica
+}
+
 // change marks the unit to be written, with the sentence why.
 func (u *unit) change(why string) {
 	u.changed = true
@@ -187,9 +172,10 @@ func (u *unit) change(why string) {
 // with that, whatever the reason; restart notes it again for its own.
 func (u *unit) enter(p Phase, now time.Time, why string) {
 	if u.Phase == Run {
-		u.Restart = NoRestart
+		u.edit().Restart = NoRestart
 	}
-	u.Phase, u.PhaseSince, u.DrainBy, u.Why = p, now, time.Time{}, why
+	r := u.edit()
+	r.Phase, r.PhaseSince, r.DrainBy, r.Why = p, now, time.Time{}, why
 	u.changed, u.why = true, why
 }
 
@@ -212,7 +198,7 @@ func (s *step) wake(t time.Time) {
 // result turns what became of the units into actions, and of the groups into
 // the next memory.
 func (s *step) result() (Plan, Memory) {
-	next := Memory{Next: s.next, Models: map[catalog.Name]ModelMemory{}, Orphans: s.mem.Orphans, Brake: s.mem.Brake}
+	next := Memory{Next: s.next, Models: map[catalog.Name]ModelMemory{}, Orphans: s.mem.Orphans, Brake: s.mem.Brake, Mix: s.mem.Mix, Cache: s.cache}
 	for _, g := range s.groups {
 		for _, u := range g.units {
 			if a, ok := u.action(); ok {
@@ -227,20 +213,16 @@ func (s *step) result() (Plan, Memory) {
 }
 
 func (u *unit) action() (Action, bool) {
-	a := Action{Replica: u.Replica, Why: u.why, Versions: u.versions}
+	kind := Update
 	switch {
-	case u.gone && u.isNew:
+	case u.gone && u.isNew, !u.gone && !u.isNew && !u.changed:
 		return Action{}, false
 	case u.gone:
-		a.Kind = Forget
+		kind = Forget
 	case u.isNew:
-		a.Kind = Place
-	case u.changed:
-		a.Kind = Update
-	default:
-		return Action{}, false
+		kind = Place
 	}
-	return a, true
+	return Action{Kind: kind, Replica: *u.Replica, Why: u.why, Versions: u.versions}, true
 }
 
 func (m ModelMemory) isZero() bool {

@@ -23,6 +23,8 @@ type View struct {
 	// none of the replicas that it found running.
 	Traces  map[catalog.Name]placement.Trace
 	Traffic Traffic
+	// Mix is what placements are judged by.
+	Mix placement.Mix
 	// Brake is set while lost replicas are not replaced.
 	Brake Brake
 }

@@ -5,9 +5,11 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
 )
 
-// World is everything Step looks at. It is read, never changed.
+// World is everything Step looks at. It is read, never changed, neither by Step
+// nor after it: what is the same in memory is taken to say the same.
 type World struct {
 	Now     time.Time
 	Catalog *catalog.Index
@@ -69,6 +71,12 @@ type Memory struct {
 	Orphans []ShardID
 	// Brake is what is remembered of silent nodes.
 	Brake BrakeMemory
+	// Mix is what the fleet is kept fit for, and changes slowly. It need not be
+	// kept.
+	Mix placement.Mix
+	// Cache makes the next step quick. Nil: one is made. It is shared with the
+	// memory that it came from, so one call of Step at a time. It is not kept.
+	Cache *Cache
 }
 
 // ModelMemory is what is remembered of one model.

@@ -28,6 +28,8 @@ type sandbox struct {
 	version  uint64
 	holds    []inventory.Hold
 	last     reconciler.Plan
+	// aside is what is known to those who only ask.
+	aside reconciler.Cache
 	// used are all ids there ever were.
 	used map[reconciler.ReplicaID]bool
 	// homes are the nodes of all shards there ever were.
@@ -108,8 +110,8 @@ func (b *sandbox) step() (reconciler.Plan, error) {
 	w := b.world()
 	before := fmt.Sprintf("%v %v", b.memory, w.Replicas)
 	plan, memory := reconciler.Reconciler{}.Step(w, b.memory)
-	if again, m := (reconciler.Reconciler{}).Step(b.world(), b.memory); !reflect.DeepEqual(plan, again) || !reflect.DeepEqual(memory, m) {
-		return plan, fmt.Errorf("the same world gave two plans:\n%v\n%v", plan, again)
+	if err := b.sameAgain(w, plan, memory); err != nil {
+		return plan, err
 	}
 	if after := fmt.Sprintf("%v %v", b.memory, w.Replicas); after != before {
 		return plan, fmt.Errorf("the step changed its arguments from\n%s to\n%s", before, after)
@@ -122,6 +124,34 @@ func (b *sandbox) step() (reconciler.Plan, error) {
 		b.carryOut(a)
 	}
 	return plan, b.devicesOnce()
+}
+
+// sameAgain: the same world gives the same plan again, whatever is remembered of
+// earlier ones, and where every node is looked at for every question.
+func (b *sandbox) sameAgain(w reconciler.World, plan reconciler.Plan, memory reconciler.Memory) error {
+	unknown := b.memory
+	unknown.Cache = nil
+	for _, o := range []struct {
+		how    string
+		by     reconciler.Reconciler
+		world  reconciler.World
+		memory reconciler.Memory
+	}{
+		{"again", reconciler.Reconciler{}, w, b.memory},
+		{"again in another place", reconciler.Reconciler{}, b.world(), b.memory},
+		{"with nothing known from before", reconciler.Reconciler{}, b.world(), unknown},
+		{"without an index", reconciler.Reconciler{}.Plain(), b.world(), unknown},
+	} {
+		again, m := o.by.Step(o.world, o.memory)
+		m.Cache, memory.Cache = nil, nil
+		if !reflect.DeepEqual(plan, again) {
+			return fmt.Errorf("the same world gave another plan %s:\n%v\n%v", o.how, plan, again)
+		}
+		if !reflect.DeepEqual(memory, m) {
+			return fmt.Errorf("the same world gave another memory %s:\n%v\n%v", o.how, memory, m)
+		}
+	}
+	return nil
 }
 
 func (b *sandbox) carryOut(a reconciler.Action) {
