@@ -103,7 +103,15 @@ func (x *Index) Advance(world *inventory.Snapshot) {
 	nodes := world.Nodes()
 	same := len(nodes) == len(x.land.hosts)
 	for i := 0; same && i < len(nodes); i++ {
-		same = nodes[i] == x.land.hosts[i].node || nodes[i].ID == x.land.hosts[i].node.ID && x.land.stands(i, nodes[i])
+		old := x.land.hosts[i].node
+		if same = nodes[i] == old || nodes[i].ID == old.ID; !same || nodes[i] == old {
+			continue
+		}
+		if x.alike(old, nodes[i]) {
+			x.land.hosts[i].node = nodes[i]
+		} else {
+			same = x.land.stands(i, nodes[i])
+		}
 	}
 	if !same {
 		x.rebuild(nodes)
@@ -116,11 +124,30 @@ func (x *Index) Advance(world *inventory.Snapshot) {
 	}
 }
 
+// alike reports whether a node brings news that no answer rests on. Filters and
+// scorers of an embedder may look at all of it.
+func (x *Index) alike(old, n *inventory.Node) bool {
+	return len(x.placer.Filters)+len(x.placer.Scorers) == 0 && kindOf(old, n) == loadChanged &&
+		(sameSlice(old.Allocations, n.Allocations) || reflect.DeepEqual(old.Allocations, n.Allocations))
+}
+
+// sameFacts knows facts of one version that were never taken apart by where they
+// lie: a beat is no reason to read them all.
+func sameFacts(a, b *inventory.Facts) bool {
+	return sameSlice(a.Devices, b.Devices) && sameSlice(a.Weights, b.Weights) && sameSlice(a.Engines, b.Engines) && sameSlice(a.Ports, b.Ports) ||
+		reflect.DeepEqual(a, b)
+}
+
+// sameSlice reports whether two slices are one.
+func sameSlice[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
 // kindOf tells how much of a node is another: most beats bring new
 // measurements only.
 func kindOf(old, n *inventory.Node) change {
 	if old.Version == n.Version && old.Hearing == n.Hearing && old.Settings.Wish == n.Settings.Wish &&
-		old.Held == n.Held && old.Clock() == n.Clock() && reflect.DeepEqual(old.Facts, n.Facts) {
+		old.Held == n.Held && old.Clock() == n.Clock() && sameFacts(&old.Facts, &n.Facts) {
 		return loadChanged
 	}
 	return nodeChanged

@@ -35,10 +35,10 @@ type Wanted struct {
 	Replicas, Refused int
 }
 
-// Next is the mix for what is wanted now, in whatever order: m itself while every
+// Next is the mix for what is wanted now, in whatever order: m as it was while every
 // model's share is within a half of what it was, else a new one.
 func (m Mix) Next(wanted []Wanted) Mix {
-	next := Mix{Version: m.Version + 1}
+	next := Mix{Version: m.Version + 1, Parts: make([]MixPart, 0, len(wanted))}
 	for _, w := range wanted {
 		if weight := float64(w.Replicas + w.Refused); weight > 0 && w.Model != nil {
 			next.Parts = append(next.Parts, MixPart{Model: w.Model, Weight: weight})
@@ -46,9 +46,23 @@ func (m Mix) Next(wanted []Wanted) Mix {
 	}
 	slices.SortStableFunc(next.Parts, func(a, b MixPart) int { return cmp.Compare(a.Model.Name, b.Model.Name) })
 	if m.near(next) {
-		return m
+		return m.renewed(next)
 	}
 	return next
+}
+
+// renewed is the same mix with models that are equal and may lie elsewhere, so
+// that comparing the two again costs nothing.
+func (m Mix) renewed(next Mix) Mix {
+	for i := range m.Parts {
+		if m.Parts[i].Model != next.Parts[i].Model {
+			for k := range next.Parts {
+				next.Parts[k].Weight = m.Parts[k].Weight
+			}
+			return Mix{Version: m.Version, Parts: next.Parts}
+		}
+	}
+	return m
 }
 
 // near reports whether two mixes are of the same models in about the same

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -177,18 +176,23 @@ func merge(replicas []reconciler.Replica, actions []reconciler.Action) []reconci
 	if len(actions) == 0 {
 		return replicas
 	}
-	byID := make(map[reconciler.ReplicaID]reconciler.Replica, len(replicas)+len(actions))
-	for _, r := range replicas {
-		byID[r.ID] = r
-	}
-	for _, a := range actions {
-		if a.Kind == reconciler.Forget {
-			delete(byID, a.Replica.ID)
-		} else {
-			byID[a.Replica.ID] = a.Replica
+	actions = slices.Clone(actions)
+	slices.SortFunc(actions, func(a, b reconciler.Action) int { return cmp.Compare(a.Replica.ID, b.Replica.ID) })
+	out := make([]reconciler.Replica, 0, len(replicas)+len(actions))
+	for len(replicas)+len(actions) > 0 {
+		if len(actions) == 0 || len(replicas) > 0 && replicas[0].ID < actions[0].Replica.ID {
+			out, replicas = append(out, replicas[0]), replicas[1:]
+			continue
 		}
+		if a := actions[0]; a.Kind != reconciler.Forget {
+			out = append(out, a.Replica)
+		}
+		if len(replicas) > 0 && replicas[0].ID == actions[0].Replica.ID {
+			replicas = replicas[1:]
+		}
+		actions = actions[1:]
 	}
-	return slices.SortedFunc(maps.Values(byID), func(a, b reconciler.Replica) int { return cmp.Compare(a.ID, b.ID) })
+	return out
 }
 
 func spots(r *reconciler.Replica) []inventory.Allocation {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,29 +21,24 @@ type large struct {
 	memory reconciler.Memory
 }
 
-const (
-	largeNodes  = 10_004
-	largeModels = 300
-	largeWanted = 20_000
-)
-
-func newLarge(tb testing.TB) *large {
+// newLarge makes a fleet with so many replicas of so many models.
+func newLarge(tb testing.TB, nodes, models, wanted int) *large {
 	tb.Helper()
-	lines := ""
-	for i := range largeNodes {
-		lines += fmt.Sprintf("n%05d rack=r%03d pdu=p%03d %s\n", i, i/25, i/100, []string{
+	var lines strings.Builder
+	for i := range nodes {
+		fmt.Fprintf(&lines, "n%05d rack=r%03d pdu=p%03d %s\n", i, i/25, i/100, []string{
 			fmt.Sprintf("gpu=8xH100-80 nvlink=0-7 mem=2048 cpu=192 engines=sim fabric=ib%d", i/64),
 			"gpu=4xL40S-48 mem=512 cpu=64 engines=sim",
 			"mem=256 cpu=64 engines=sim",
 		}[[]int{0, 1, 2, 0}[i%4]])
 	}
-	fleet, err := inventorytest.Parse(lines)
+	fleet, err := inventorytest.Parse(lines.String())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	entries := make([]catalog.Entry, largeModels)
+	entries := make([]catalog.Entry, models)
 	for i := range entries {
-		entries[i] = catalog.Entry{Revision: 1, Model: largeModel(i)}
+		entries[i] = catalog.Entry{Revision: 1, Model: largeModel(i, models, wanted)}
 	}
 	l := &large{World: reconciler.World{
 		Now: time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), Fleet: fleet, Catalog: catalog.NewIndex(1, entries),
@@ -52,13 +48,13 @@ func newLarge(tb testing.TB) *large {
 		plan := l.step()
 		l.carryOut(plan)
 	}
-	if len(l.Replicas) != largeWanted {
-		tb.Fatalf("%d of %d replicas are placed", len(l.Replicas), largeWanted)
+	if len(l.Replicas) != wanted {
+		tb.Fatalf("%d of %d replicas are placed", len(l.Replicas), wanted)
 	}
 	return l
 }
 
-func largeModel(i int) catalog.Model {
+func largeModel(i, models, wanted int) catalog.Model {
 	p := catalog.Profile{Name: "p", Engine: catalog.EngineSim}
 	switch i % 3 {
 	case 0:
@@ -71,8 +67,8 @@ func largeModel(i int) catalog.Model {
 	default:
 		p.MemoryGB, p.CPUCores = 16, 4
 	}
-	least := largeWanted / largeModels
-	if i < largeWanted%largeModels {
+	least := wanted / models
+	if i < wanted%models {
 		least++
 	}
 	class := []catalog.Class{catalog.ClassBatch, catalog.ClassStandard, catalog.ClassStandard, catalog.ClassCritical}[i/3%4]
@@ -147,7 +143,7 @@ func (l *large) beat(count, turn int) {
 func BenchmarkIdle(b *testing.B) {
 	for _, beats := range []int{0, 100} {
 		b.Run(fmt.Sprintf("beats=%d", beats), func(b *testing.B) {
-			l := newLarge(b)
+			l := newLarge(b, 10_004, 300, 20_000)
 			b.ReportAllocs()
 			turn := 0
 			for b.Loop() {
@@ -180,7 +176,7 @@ func (l *large) lose(pdu string) {
 
 func BenchmarkLoss(b *testing.B) {
 	b.ReportAllocs()
-	l := newLarge(b)
+	l := newLarge(b, 10_004, 300, 20_000)
 	was, memory := l.World, l.memory
 	for b.Loop() {
 		b.StopTimer()
@@ -194,7 +190,7 @@ func BenchmarkLoss(b *testing.B) {
 }
 
 func BenchmarkHeadroom(b *testing.B) {
-	l := newLarge(b)
+	l := newLarge(b, 10_004, 300, 20_000)
 	v := &reconciler.View{At: l.Now, Catalog: l.Catalog, Fleet: l.Fleet, Replicas: l.Replicas, Mix: l.memory.Mix}
 	for _, fresh := range []bool{false, true} {
 		b.Run(fmt.Sprintf("fresh=%t", fresh), func(b *testing.B) {

@@ -186,6 +186,9 @@ func (s *step) keep(g *group) {
 
 // tellKept says why a model stays short under the brake.
 func (s *step) tellKept(g *group, h *ModelHealth) {
+	if !s.braked {
+		return
+	}
 	t := placement.ProfileTrace{Counts: map[placement.Reason]int{}}
 	for _, u := range g.units {
 		if !u.kept {

@@ -1,6 +1,12 @@
 package reconciler
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/placement"
+)
 
 // tell writes down what people are shown of a model. One that is gone from the
 // catalog has no health.
@@ -27,10 +33,43 @@ func (s *step) tell(g *group) {
 	s.tellPreempted(g, &h)
 	g.tellRollout(&h)
 	s.tellKept(g, &h)
-	s.plan.Health[g.name] = h
+	g.health = len(s.cache.told)
+	s.cache.told = append(s.cache.told, h)
 	if g.trace != nil {
+		if s.plan.Traces == nil {
+			s.plan.Traces = map[catalog.Name]placement.Trace{}
+		}
 		s.plan.Traces[g.name] = *g.trace
 	}
+}
+
+// healthOf is what was told of the groups, by name: the map of the step before
+// while nothing in it is another.
+func (c *Cache) healthOf(groups []*group) map[catalog.Name]ModelHealth {
+	same := c.health != nil && len(c.health) == len(c.told)
+	for _, g := range groups {
+		if same && g.entry != nil {
+			was, had := c.health[g.name]
+			same = had && was.same(&c.told[g.health])
+		}
+	}
+	if !same {
+		c.health = make(map[catalog.Name]ModelHealth, len(c.told))
+		for _, g := range groups {
+			if g.entry != nil {
+				c.health[g.name] = c.told[g.health]
+			}
+		}
+	}
+	return c.health
+}
+
+// same reports whether two healths say the same.
+func (h *ModelHealth) same(o *ModelHealth) bool {
+	return h.Desired == o.Desired && h.Why == o.Why && h.Ready == o.Ready && h.Total == o.Total &&
+		h.Failures == o.Failures && h.Parked == o.Parked && h.Reason == o.Reason && h.Cause == o.Cause &&
+		h.Unplaceable == o.Unplaceable && h.Coming == o.Coming && h.Preempted == o.Preempted &&
+		h.HeldFor == o.HeldFor && h.RetryAt.Equal(o.RetryAt) && slices.Equal(h.Clamps, o.Clamps)
 }
 
 // count is how many replicas are ready, and how many hold capacity.

@@ -11,7 +11,7 @@ import (
 type Plan struct {
 	Actions []Action
 	Events  []Event
-	// Health is of every model in the catalog.
+	// Health is of every model in the catalog; shared, read only.
 	Health map[catalog.Name]ModelHealth
 	// Traces has the last attempt to place each model that was tried in this
 	// step. A model that is satisfied has none.

@@ -3,6 +3,7 @@ package reconciler
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ type step struct {
 	w      World
 	now    time.Time
 	cache  *Cache
-	nodes []*inventory.Node // the world's
+	nodes  []*inventory.Node // the world's
 	// fleet has room taken for everything that is ordered.
 	fleet *inventory.Snapshot
 	// ground is the same with what this step places and keeps.
@@ -37,7 +38,7 @@ type step struct {
 type group struct {
 	name catalog.Name
 	// entry is nil when the model is no longer in the catalog.
-	entry  *catalog.Entry
+	entry *catalog.Entry
 	// units are by id; own of them are the world's, and what the step places
 	// comes last.
 	units  []*unit
@@ -51,6 +52,8 @@ type group struct {
 	// coming is for how many of what is short room is kept.
 	coming int
 	trace  *placement.Trace
+	// health is the place of what was told of it.
+	health int
 }
 
 // unit is one replica, as it will be after the step.
@@ -93,8 +96,7 @@ func newStep(r Reconciler, w World, m Memory) *step {
 	}
 	s := &step{placer: r.Placer, floor: r.Floor, w: w, now: w.Now, mem: m, next: max(1, m.Next), cache: m.Cache}
 	s.plan.OrdersDone = len(w.Orders)
-	s.plan.Health = map[catalog.Name]ModelHealth{}
-	s.plan.Traces = map[catalog.Name]placement.Trace{}
+	s.cache.told = s.cache.told[:0]
 	s.makeGroups()
 	s.see()
 	s.mixUp()
@@ -198,18 +200,43 @@ func (s *step) wake(t time.Time) {
 // result turns what became of the units into actions, and of the groups into
 // the next memory.
 func (s *step) result() (Plan, Memory) {
-	next := Memory{Next: s.next, Models: map[catalog.Name]ModelMemory{}, Orphans: s.mem.Orphans, Brake: s.mem.Brake, Mix: s.mem.Mix, Cache: s.cache}
 	for _, g := range s.groups {
 		for _, u := range g.units {
 			if a, ok := u.action(); ok {
 				s.plan.Actions = append(s.plan.Actions, a)
 			}
 		}
-		if g.entry != nil && !g.mem.isZero() {
-			next.Models[g.name] = g.mem
+	}
+	s.plan.Health = s.cache.healthOf(s.groups)
+	next := s.mem
+	next.Next, next.Models = s.next, s.remembered()
+	return s.plan, next
+}
+
+// remembered is what is to be remembered of the models. The map is that of the
+// step before while nothing in it is another.
+func (s *step) remembered() map[catalog.Name]ModelMemory {
+	n, same := 0, true
+	for _, g := range s.groups {
+		if g.entry == nil || g.mem.isZero() {
+			continue
+		}
+		n++
+		if same {
+			was, had := s.mem.Models[g.name]
+			same = had && reflect.DeepEqual(&was, &g.mem)
 		}
 	}
-	return s.plan, next
+	if same && n == len(s.mem.Models) && s.mem.Models != nil {
+		return s.mem.Models
+	}
+	out := make(map[catalog.Name]ModelMemory, n)
+	for _, g := range s.groups {
+		if g.entry != nil && !g.mem.isZero() {
+			out[g.name] = g.mem
+		}
+	}
+	return out
 }
 
 func (u *unit) action() (Action, bool) {

@@ -1,0 +1,120 @@
+package reconciler_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"maps"
+
+	"llmgw.io/llmgw/placement/reconciler"
+)
+
+// TestDifferential: on random fleets with groups, parts of devices, racks and
+// networks, a step says what it says with nothing known from before, and what it
+// says when it looks at every node for every question. Whether all this was
+// really asked for is counted.
+func TestDifferential(t *testing.T) {
+	t.Parallel()
+	counts := map[string]int{}
+	for seed := range uint64(40) {
+		d := differential{rng: rand.New(rand.NewPCG(seed, 11)), counts: counts}
+		if err := d.run(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+	for _, what := range []string{"placed", "groups", "refused", "coming", "preempted", "lost"} {
+		if counts[what] < 20 {
+			t.Errorf("%d %s in all, so this shows little", counts[what], what)
+		}
+	}
+	t.Log(counts)
+}
+
+type differential struct {
+	*sandbox
+	rng    *rand.Rand
+	counts map[string]int
+}
+
+func (d *differential) run() (err error) {
+	var fleet strings.Builder
+	for i := range 4 + d.rng.IntN(12) {
+		fmt.Fprintf(&fleet, "n%02d gpu=%dx%s rack=r%d fabric=ib%d\n", i, 1+d.rng.IntN(4), []string{"L4-24", "H100-80"}[d.rng.IntN(2)], i/3, i/5)
+	}
+	if d.sandbox, err = newSandbox(fleet.String()); err != nil {
+		return err
+	}
+	for range 12 {
+		if err := d.turn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn lets a few things happen and steps.
+func (d *differential) turn() error {
+	for range 1 + d.rng.IntN(3) {
+		if _, err := d.do(d.line()); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.replicas)) {
+		for _, sh := range d.replicas[id].Shards {
+			if d.nodes[sh.Spot.Node] == nil || d.rng.IntN(3) > 0 {
+				continue
+			}
+			state := map[reconciler.Phase]string{reconciler.Run: "ready", reconciler.Stop: "stopped"}[d.replicas[id].Phase]
+			if state == "" {
+				continue
+			}
+			if _, err := d.do(fmt.Sprintf("shard %s %s", sh.ID, state)); err != nil {
+				return err
+			}
+		}
+	}
+	for range 2 {
+		plan, err := d.step()
+		if err != nil {
+			return err
+		}
+		d.count(plan)
+	}
+	_, err := d.do(fmt.Sprintf("advance %ds", d.rng.IntN(40)))
+	return err
+}
+
+func (d *differential) line() string {
+	nodes := slices.Sorted(maps.Keys(d.nodes))
+	switch d.rng.IntN(5) {
+	case 0:
+		return fmt.Sprintf("node %s %s", nodes[d.rng.IntN(len(nodes))], []string{"heard", "lost", "lost", "ready", "cordoned", "draining"}[d.rng.IntN(6)])
+	default:
+		class := []string{"critical", "standard", "batch"}[d.rng.IntN(3)]
+		shards := []int{0, 0, 2, 3}[d.rng.IntN(4)]
+		return fmt.Sprintf("model m%d min=%d gpu=%d shards=%d class=%s", d.rng.IntN(6), d.rng.IntN(5), d.rng.IntN(3), shards, class)
+	}
+}
+
+func (d *differential) count(plan reconciler.Plan) {
+	for _, a := range plan.Actions {
+		if a.Kind == reconciler.Place {
+			d.counts["placed"]++
+			if len(a.Replica.Shards) > 1 {
+				d.counts["groups"]++
+			}
+		}
+	}
+	for _, h := range plan.Health {
+		d.counts["coming"] += h.Coming
+		if h.Unplaceable {
+			d.counts["refused"]++
+		}
+	}
+	for _, e := range plan.Events {
+		d.counts[string(e.Kind)]++
+	}
+}
