@@ -2,12 +2,11 @@ package reconciler_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"maps"
 
 	"llmgw.io/llmgw/placement/reconciler"
 )
