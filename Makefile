@@ -33,6 +33,7 @@ FUZZTIME ?= 10s
 SEED ?=
 BENCH ?= .
 HARNESS ?=
+TRACES ?=
 OPENB ?=
 PEERS ?=
 
@@ -160,6 +161,11 @@ bench: ## Go benchmarks; BENCH=name for some.
 bench-gateway: build ## What a request through the router costs; HARNESS=path to the harness.
 	@[ -n "$(HARNESS)" ] || { echo "Say where the harness is: make bench-gateway HARNESS=path"; exit 2; }
 	@scripts/bench-gateway.sh "$(HARNESS)"
+
+.PHONY: bench-routing
+bench-routing: ## How well replicas are chosen on a simulated fleet; HARNESS=path TRACES=path.
+	@[ -n "$(HARNESS)" ] && [ -n "$(TRACES)" ] || { echo "Say where they are: make bench-routing HARNESS=path TRACES=path"; exit 2; }
+	@scripts/bench-routing.sh "$(HARNESS)" "$(TRACES)"
 
 .PHONY: bench-placement
 bench-placement: ## How well and how fast replicas are placed; OPENB=path HARNESS=path [PEERS=path], SEEDS and NODES shorten it.

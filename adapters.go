@@ -231,7 +231,7 @@ func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend 
 		e := router.Backend{
 			ID: string(r.ID), Model: string(r.Model), Address: address, Key: keys[r.ID],
 			Draining: r.Phase == reconciler.Drain, Unreachable: !reachable,
-			ByPlace: r.Profile.Engine == catalog.EngineLlamaCPP,
+			ByPlace: r.Profile.Engine == catalog.EngineLlamaCPP, Slots: r.Profile.Slots,
 		}
 		for _, a := range r.Adapters {
 			e.Adapters = append(e.Adapters, a.Name)

@@ -33,6 +33,12 @@ type Backend struct {
 	Unreachable bool
 	// Static replicas are run by others.
 	Static bool
+	// Slots is how many requests the engine works at at once. Zero: unknown, and
+	// no request is expected to wait for one.
+	Slots int
+	// CacheTokens is how many tokens the engine's prefix cache holds. Zero:
+	// unknown, and learned from what the engine says it found there.
+	CacheTokens int64
 }
 
 // base is the address as a URL without a slash or "/v1" at its end.

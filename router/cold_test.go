@@ -166,7 +166,10 @@ func TestStatics(t *testing.T) {
 		w.catalog.Set(catalog.Model{Name: "m", Profiles: []catalog.Profile{{Name: "s", Engine: catalog.EngineStatic, Endpoints: []catalog.Endpoint{
 			{URL: "http://good/v1/", Key: &key}, {URL: "http://wrong:1"}, {URL: "http://bare:1"}, {URL: "http://nobody:1"},
 		}}}})
-		for range 10 { // the first one waits for the first probe
+		for i := range 10 { // the first one waits for the first probe
+			if i == 1 {
+				synctest.Wait() // for the probes of the others
+			}
 			if a := w.post(chatPath, chatBody); a.status != 200 {
 				t.Errorf("answered %d %s", a.status, a.body)
 			}

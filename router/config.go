@@ -46,7 +46,7 @@ type Config struct {
 	// rows wait in memory only, and a killed process loses them.
 	Dir string
 
-	// Picker chooses replicas. Nil: the one with the fewest requests in flight.
+	// Picker chooses replicas. Nil: [LeastDelay].
 	Picker Picker
 	// Upstream carries requests to replicas. Nil: net/http over Dial.
 	Upstream Upstream
@@ -124,7 +124,7 @@ func (c Config) withDefaults() Config {
 	orElse(&l.Unshipped, 256<<20)
 	orElse(&c.KeyTTL, 5*time.Second)
 	if c.Picker == nil {
-		c.Picker = LeastOutstanding{}
+		c.Picker = LeastDelay{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

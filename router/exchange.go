@@ -12,6 +12,7 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/openai"
+	"llmgw.io/llmgw/router/steer"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -46,6 +47,13 @@ type exchange struct {
 	// full is when the first of the replicas takes something again, where all
 	// have said that they do not; zero otherwise.
 	full time.Time
+	// The prompt's hashes, with the adapter that they were made for.
+	prompt    *steer.Prompt
+	promptFor catalog.Name
+	// The attempt as steered knows it, and what the engine said of it.
+	steered *steering
+	ticket  steer.Ticket
+	found   steer.Found
 	// sent is the body as it goes to the replica, under the name it serves.
 	sent     *buffer
 	sentName string
@@ -73,6 +81,10 @@ func (x *exchange) end() {
 	x.body.release()
 	x.sent.release()
 	x.body, x.sent = nil, nil
+	if x.prompt != nil {
+		prompts.Put(x.prompt)
+		x.prompt = nil
+	}
 }
 
 // fail ends the exchange with an error: as an answer, as an event of a stream

@@ -109,6 +109,7 @@ func (t *try) heard(now time.Time) {
 	t.p.heard.Store(max(1, int64(now.Sub(t.x.r.since))))
 	if t.first.IsZero() {
 		t.first = now
+		t.x.firstToken(now)
 	}
 }
 

@@ -22,6 +22,12 @@ func (x *exchange) use(t *openai.Tally, whole bool) {
 		return
 	}
 	u, counted := t.Total(x.asked.N)
+	if t.Source != openai.UsageUnknown {
+		x.found.PromptTokens = u.PromptTokens
+		if u.CachedKnown {
+			x.found.CachedTokens = u.CachedTokens
+		}
+	}
 	if u.PromptTokens == 0 {
 		u.PromptTokens = x.promptEstimate()
 	}

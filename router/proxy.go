@@ -59,7 +59,11 @@ func (x *exchange) ask(g goal) *failure {
 		if f == nil || !f.retry || x.shown || tries >= x.r.cfg.Limits.Retries {
 			return f
 		}
-		if b = x.pick(g, d); b == nil || !x.r.retries.spend() {
+		if b = x.pick(g, d); b == nil {
+			return f
+		}
+		if !x.r.retries.spend() {
+			x.over(false)
 			return f
 		}
 	}
@@ -67,13 +71,14 @@ func (x *exchange) ask(g goal) *failure {
 
 // attempt asks one replica and forwards its answer. What it counts as in flight
 // ends with it, whatever the end is.
-func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
+func (x *exchange) attempt(g goal, d *demand, b *Backend) (f *failure) {
 	p := x.r.replicas.get(b.ID)
 	p.inFlight.Add(1)
 	d.inFlight.Add(1)
 	p.lastUsed.Store(time.Now().UnixNano())
 	d.health.began(b.ID, time.Now())
 	defer func() {
+		x.over(f == nil)
 		p.lastUsed.Store(time.Now().UnixNano())
 		d.inFlight.Add(-1)
 		p.inFlight.Add(-1)
@@ -92,7 +97,7 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
 	w := newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
 	defer w.done()
 	t := &try{x: x, g: g, b: b, p: p, w: w, began: time.Now()}
-	f := t.do(ctx)
+	f = t.do(ctx)
 	t.over(d, f)
 	if f != nil {
 		x.row.Attempts[len(x.row.Attempts)-1].Error = f.why

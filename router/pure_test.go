@@ -17,16 +17,16 @@ func TestLeastOutstanding(t *testing.T) {
 		candidates []Candidate
 		want       []int // for the turns 0, 1, 2, 3
 	}{
-		{"one", []Candidate{{Outstanding: 5, LastResort: false}}, []int{0, 0, 0, 0}},
-		{"least", []Candidate{{Outstanding: 2, LastResort: false}, {Outstanding: 1, LastResort: false}, {Outstanding: 3, LastResort: false}}, []int{1, 1, 1, 1}},
-		{"equals take turns", []Candidate{{Outstanding: 1, LastResort: false}, {Outstanding: 2, LastResort: false}, {Outstanding: 1, LastResort: false}, {Outstanding: 1, LastResort: false}}, []int{0, 2, 3, 0}},
-		{"last resort", []Candidate{{Outstanding: 0, LastResort: true}, {Outstanding: 9, LastResort: false}}, []int{1, 1, 1, 1}},
+		{"one", []Candidate{{Outstanding: 5}}, []int{0, 0, 0, 0}},
+		{"least", []Candidate{{Outstanding: 2}, {Outstanding: 1}, {Outstanding: 3}}, []int{1, 1, 1, 1}},
+		{"equals take turns", []Candidate{{Outstanding: 1}, {Outstanding: 2}, {Outstanding: 1}, {Outstanding: 1}}, []int{0, 2, 3, 0}},
+		{"last resort", []Candidate{{Outstanding: 0, LastResort: true}, {Outstanding: 9}}, []int{1, 1, 1, 1}},
 		{"half warm", []Candidate{{Outstanding: 1, Share: 0.5}, {Outstanding: 3, Share: 1}}, []int{0, 1, 0, 1}},
 		{"cold", []Candidate{{Outstanding: 0, Share: 0.1}, {Outstanding: 8}}, []int{1, 1, 1, 1}},
 		{"only last resorts", []Candidate{{Outstanding: 1, LastResort: true}, {Outstanding: 0, LastResort: true}, {Outstanding: 0, LastResort: true}}, []int{1, 2, 1, 2}},
 	} {
 		for turn, want := range c.want {
-			if got := (LeastOutstanding{}).Pick(c.candidates, uint64(turn)); got != want {
+			if got := (LeastOutstanding{}).Pick(c.candidates, Ask{Turn: uint64(turn)}); got != want {
 				t.Errorf("%s: turn %d picks %d, want %d", c.name, turn, got, want)
 			}
 		}
@@ -35,7 +35,7 @@ func TestLeastOutstanding(t *testing.T) {
 
 func TestPickCostsNoMemory(t *testing.T) {
 	many := make([]Candidate, 32)
-	if n := testing.AllocsPerRun(100, func() { LeastOutstanding{}.Pick(many, 7) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { LeastOutstanding{}.Pick(many, Ask{Turn: 7}) }); n > 0 {
 		t.Errorf("a choice costs %v allocations", n)
 	}
 }

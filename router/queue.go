@@ -157,7 +157,8 @@ func (x *exchange) notReady(g goal) *failure {
 		"; try again later, or ask the operator what holds it up.", afterCold)
 }
 
-// pick chooses a replica that was not tried yet; nil when there is none.
+// pick chooses a replica that was not tried yet; nil when there is none. What it
+// chose ends with [exchange.over].
 func (x *exchange) pick(g goal, d *demand) *Backend {
 	list := x.r.backends(g.model())
 	x.choices, x.places = x.choices[:0], x.places[:0]
@@ -170,7 +171,7 @@ func (x *exchange) pick(g goal, d *demand) *Backend {
 			continue
 		}
 		p := x.r.replicas.get(b.ID)
-		x.choices = append(x.choices, Candidate{Outstanding: p.inFlight.Load(), LastResort: b.Unreachable})
+		x.choices = append(x.choices, Candidate{LastResort: b.Unreachable})
 		x.places = append(x.places, i)
 		x.seen.add(b.ID, x.r.heardAt(p))
 	}
@@ -178,7 +179,8 @@ func (x *exchange) pick(g goal, d *demand) *Backend {
 	if len(x.choices) == 0 {
 		return nil
 	}
-	return &list[x.places[x.r.cfg.Picker.Pick(x.choices, d.turn.Add(1)-1)]]
+	x.read(adapter)
+	return &list[x.places[x.choose(g, list, d, now)]]
 }
 
 // backends are the replicas of a model, ours and those that others run.

@@ -11,6 +11,7 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/openai"
+	"llmgw.io/llmgw/router/steer"
 )
 
 const (
@@ -30,6 +31,9 @@ type Router struct {
 	demands  demands
 	retries  *retryBudget
 	seen     *instruments
+	hasher   steer.Hasher
+	// decisions are kept for people to look at.
+	decisions decisions
 	// unknown counts requests without a credential that holds; they leave no row.
 	unknown atomic.Int64
 }
@@ -51,7 +55,7 @@ func New(cfg Config) (*Router, error) {
 	}
 	return &Router{
 		cfg: cfg, log: cfg.Logger, since: time.Now(), door: newDoor(&cfg), ledger: l, statics: newStatics(&cfg), demands: demands{rules: cfg.Trouble},
-		retries: newRetryBudget(), seen: seen,
+		retries: newRetryBudget(), seen: seen, hasher: steer.NewHasher(),
 	}, nil
 }
 

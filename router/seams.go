@@ -58,9 +58,9 @@ type Usage interface {
 // Picker chooses among the replicas that may be asked.
 type Picker interface {
 	// Pick returns the position of the chosen candidate; there is at least one.
-	// turn rises with every choice for the model, so that equals take turns. It
-	// is pure: the same arguments give the same answer.
-	Pick(candidates []Candidate, turn uint64) int
+	// It is pure: the same arguments give the same answer. It keeps nothing of
+	// the candidates, and does not block.
+	Pick(candidates []Candidate, ask Ask) int
 }
 
 // Upstream carries requests to replicas.

@@ -38,6 +38,7 @@ type Static struct {
 type endpointState struct {
 	Static
 	key     string
+	slots   int
 	due     time.Time
 	probing bool
 }
@@ -120,7 +121,7 @@ func (s *statics) refresh() {
 	next := map[string]*endpointState{}
 	for i := range index.Entries() {
 		for _, e := range endpointsOf(&index.Entries()[i].Model) {
-			if old := s.all[e.ID]; old != nil && old.key == e.key {
+			if old := s.all[e.ID]; old != nil && old.key == e.key && old.slots == e.slots {
 				e = old
 			}
 			next[e.ID] = e
@@ -146,7 +147,10 @@ func endpointsOf(m *catalog.Model) []*endpointState {
 			continue
 		}
 		for _, e := range m.Profiles[i].Endpoints {
-			st := &endpointState{Static: Static{Model: m.Name, URL: e.URL, ID: fmt.Sprintf("static:%s@%s", m.Name, hostOf(e.URL))}}
+			st := &endpointState{
+				Static: Static{Model: m.Name, URL: e.URL, ID: fmt.Sprintf("static:%s@%s", m.Name, hostOf(e.URL))},
+				slots:  m.Profiles[i].Slots,
+			}
 			if e.Key != nil {
 				st.key = *e.Key
 			}
@@ -173,7 +177,7 @@ func (s *statics) publish() {
 		b := good[e.Model]
 		switch {
 		case e.Healthy:
-			b.ready = append(b.ready, Backend{ID: e.ID, Model: string(e.Model), Address: e.URL, Key: e.key, Static: true})
+			b.ready = append(b.ready, Backend{ID: e.ID, Model: string(e.Model), Address: e.URL, Key: e.key, Static: true, Slots: e.slots})
 		case e.Probed.IsZero():
 			b.unknown = true
 		}

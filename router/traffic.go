@@ -7,6 +7,7 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/outlier"
+	"llmgw.io/llmgw/router/steer"
 )
 
 // Traffic is what requests there are, for whoever scales models.
@@ -36,8 +37,8 @@ type ReplicaTraffic struct {
 type demand struct {
 	lastAsked         atomic.Int64 // Unix nanoseconds
 	waiting, inFlight atomic.Int64
-	turn              atomic.Uint64
 	health            health
+	steering          steering
 }
 
 // demands are those of every model that was asked for.
@@ -50,7 +51,7 @@ func (m *demands) get(name catalog.Name) *demand {
 	if d, ok := m.byName.Load(name); ok {
 		return d.(*demand)
 	}
-	d, _ := m.byName.LoadOrStore(name, &demand{health: health{rules: m.rules}})
+	d, _ := m.byName.LoadOrStore(name, &demand{health: health{rules: m.rules}, steering: steering{model: steer.NewModel(0)}})
 	return d.(*demand)
 }
 
@@ -102,6 +103,7 @@ func (r *Router) sweep(now time.Time) {
 	r.demands.byName.Range(func(name, v any) bool {
 		d := v.(*demand)
 		d.health.keep(there)
+		d.steering.keep(there)
 		_, ok := index.Get(name.(catalog.Name))
 		if !ok && d.waiting.Load() == 0 && d.inFlight.Load() == 0 && d.lastAsked.Load() < idle {
 			r.demands.byName.CompareAndDelete(name, v)

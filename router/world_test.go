@@ -62,7 +62,8 @@ func inWorld(t *testing.T, edit func(*router.Config), test func(w *world)) {
 		w.keys.Put(storage.Key{ID: w.keyID, Hash: pepper.Hash(w.key), Project: "p", User: "u"})
 		cfg := router.Config{
 			Models: w.catalog, Backends: &w.fleet, Prospects: &w.fleet, Demand: &w.fleet, Keys: &w.keys, Pepper: pepper, Usage: &w.books,
-			Dial: w.net.Dial, Logger: slog.New(slog.NewJSONHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
+			Picker: router.LeastOutstanding{}, // so that a test knows who is asked first
+			Dial:   w.net.Dial, Logger: slog.New(slog.NewJSONHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), AccessLog: true,
 		}
 		if edit != nil {
 			edit(&cfg)

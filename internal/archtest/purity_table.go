@@ -15,6 +15,7 @@ func pureRooms() []pureRoom {
 		{room: "placement/fleetsim", except: []string{"registry.go"}},
 		{room: "router/openai"},
 		{room: "router/outlier"},
+		{room: "router/steer"},
 		{room: "adminapi/view"},
 	}
 }

@@ -45,7 +45,8 @@ func machineWalls() []wall {
 		// Requests.
 		{room: "router/openai"},
 		{room: "router/outlier"},
-		{room: "router", may: []string{"router/openai", "router/outlier", "catalog", "storage"}},
+		{room: "router/steer"},
+		{room: "router", may: []string{"router/openai", "router/outlier", "router/steer", "catalog", "storage"}},
 		{room: "router/routertest", may: []string{"router/...", "catalog", "storage"}},
 
 		// Nodes.
@@ -99,6 +100,7 @@ func roofWalls() []wall {
 		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},
 		{room: "bench/gateway"},
 		{room: "bench/placement", may: []string{"placement", "catalog", "inventory"}},
+		{room: "bench/routing", may: []string{"router", "router/steer"}},
 
 		// What writes docs/defaults.md: it reads the source, and imports none of it.
 		{room: "scripts/defaults"},

@@ -1,0 +1,112 @@
+package router
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/router/openai"
+	"llmgw.io/llmgw/router/steer"
+)
+
+// steering is what is known of one model's replicas, and who guards it.
+type steering struct {
+	mu    sync.Mutex
+	model *steer.Model
+	turn  uint64
+}
+
+var prompts = sync.Pool{New: func() any { return &steer.Prompt{Blocks: make([]steer.Block, 0, 64)} }}
+
+// read makes the hashes of the prompt, once for each adapter that it is asked
+// with. What an engine puts before the messages, and what it keeps caches apart
+// by, goes in first.
+func (x *exchange) read(adapter catalog.Name) {
+	if x.prompt != nil && x.promptFor == adapter {
+		return
+	}
+	if x.prompt == nil {
+		x.prompt = prompts.Get().(*steer.Prompt)
+	}
+	x.promptFor = adapter
+	x.prompt.Reset()
+	x.prompt.Tokens = x.asked.InputTokens
+	h := x.r.hasher
+	if adapter != "" {
+		h.Under(x.prompt, []byte(adapter))
+	}
+	if span, ok := x.asked.Value(openai.FieldTools); ok {
+		h.Under(x.prompt, x.body.b[span.Start:span.End])
+	}
+	for _, f := range [...]openai.Field{openai.FieldMessages, openai.FieldPrompt} {
+		if span, ok := x.asked.Value(f); ok {
+			// Without the bracket or quote at its end, which moves as the prompt grows.
+			h.Add(x.prompt, x.body.b[span.Start:max(span.Start, span.End-1)])
+			return
+		}
+	}
+	if span, ok := x.asked.Value(openai.FieldInput); ok {
+		x.prompt.Bytes = span.End - span.Start // no engine keeps anything of an embedding's input
+	}
+}
+
+func (b *Backend) spec() steer.Spec {
+	return steer.Spec{ID: b.ID, CacheTokens: b.CacheTokens, Slots: b.Slots}
+}
+
+// keep forgets the replicas that are gone.
+func (s *steering) keep(there map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model.Retain(func(id string) bool { return there[id] })
+}
+
+// choose picks among the replicas at x.places and notes that the request goes
+// there, so that the next choice knows of it. It returns a position in
+// x.places; there is at least one.
+func (x *exchange) choose(g goal, list []Backend, d *demand, now time.Time) int {
+	made := Decision{Request: x.row.ID, At: now, Model: g.model(), Adapter: g.adapter()}
+	chosen := x.weigh(list, &made, &d.steering)
+	x.r.decisions.keep(x, list, chosen, made)
+	return chosen
+}
+
+func (x *exchange) weigh(list []Backend, made *Decision, s *steering) int {
+	adapter := string(made.Adapter)
+	x.steered, x.found = s, steer.Found{CachedTokens: -1}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model.Match(made.At, x.prompt)
+	made.PromptTokens = s.model.Tokens()
+	for i, place := range x.places {
+		e := s.model.Expect(made.At, list[place].spec(), adapter)
+		c := &x.choices[i]
+		c.Outstanding, c.Wait, c.Work, c.Cached, c.Resident = e.Outstanding, e.Wait, e.Work, e.Cached, e.Resident
+	}
+	of := s.model.Demand(len(x.places))
+	made.Ask = Ask{Turn: s.turn, Dice: rand.Uint64(), Rate: of.Rate, Busy: of.Busy, Grain: s.model.Grain()}
+	s.turn++
+	chosen := x.r.cfg.Picker.Pick(x.choices, made.Ask)
+	streams := x.ep.streams && x.asked.Stream
+	x.ticket = s.model.Send(made.At, list[x.places[chosen]].spec(), steer.Sent{Adapter: adapter, Streams: streams})
+	return chosen
+}
+
+// firstToken notes that it came.
+func (x *exchange) firstToken(now time.Time) {
+	s := x.steered
+	s.mu.Lock()
+	s.model.Began(now, &x.ticket)
+	s.mu.Unlock()
+}
+
+// over notes that the attempt at a replica ended, or was never made.
+func (x *exchange) over(ok bool) {
+	x.found.OK = ok
+	s := x.steered
+	s.mu.Lock()
+	s.model.Done(time.Now(), &x.ticket, x.found)
+	s.mu.Unlock()
+	x.found = steer.Found{CachedTokens: -1}
+}
