@@ -15,15 +15,16 @@ type client struct {
 	started  bool // the status is spent
 	stream   bool // and what follows are events
 	closed   bool
+	whole    bool      // what comes may be no stream, so no comment may go before it
 	deadline time.Time // of the connection's writes; zero: none set
-	sent     time.Time // of the last bytes
+	sent     time.Time // of the last bytes; of the request before
 }
 
 // comment is what a silent stream's client hears.
 const comment = ": waiting\n\n"
 
 func (c *client) init(w http.ResponseWriter) {
-	c.w, c.rc = w, http.NewResponseController(w)
+	c.w, c.rc, c.sent = w, http.NewResponseController(w), time.Now()
 }
 
 func (c *client) begun() bool {
@@ -37,6 +38,21 @@ func (c *client) events() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.started && c.stream
+}
+
+// noComments keeps comments away from here on, and reports whether there was none.
+func (c *client) noComments() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.whole = !c.started
+	return c.whole
+}
+
+// comments allows them, since events are waited for.
+func (c *client) comments() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.whole = false
 }
 
 // beginStream sends the header of a stream, once.
@@ -68,7 +84,7 @@ func (c *client) event(b []byte) error {
 func (c *client) beat(every time.Duration, now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed || c.whole {
 		return every
 	}
 	if silent := now.Sub(c.sent); silent < every {

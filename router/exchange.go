@@ -117,6 +117,15 @@ func (x *exchange) fail(f *failure) {
 	}
 }
 
+// streams reports whether the client waits for a stream.
+func (x *exchange) streams() bool { return x.asked.Stream && x.ep.streams }
+
+// beat has the client of a stream hear a comment after so much silence, and
+// returns when to come again.
+func (x *exchange) beat(now time.Time) time.Duration {
+	return x.out.beat(x.r.cfg.Limits.Heartbeat, now)
+}
+
 // lost reports whether the client is there no more.
 func (x *exchange) lost() bool { return x.req.Context().Err() != nil }
 

@@ -1,10 +1,12 @@
 package router_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"llmgw.io/llmgw/router"
 	"llmgw.io/llmgw/router/routertest"
 	"llmgw.io/llmgw/storage"
 )
@@ -30,6 +32,105 @@ func TestLongPrefill(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client hears that it is not forgotten also while its model is being started,
+// and while an engine sends no header before its first token. What goes wrong
+// then is told as an event, since the status is spent.
+func TestHeartbeatsBeforeTheHeader(t *testing.T) {
+	t.Parallel()
+	const beat = ": waiting\n\n"
+	late := func(answer func(http.ResponseWriter, routertest.Call)) func(http.ResponseWriter, routertest.Call) {
+		return func(rw http.ResponseWriter, c routertest.Call) {
+			if routertest.Pause(c, 40*time.Second) {
+				answer(rw, c)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		answer func(http.ResponseWriter, routertest.Call)
+		want   string
+		status int
+	}{
+		{"late", late(routertest.Stream(content("a"), stopEvent, doneEvent)), beat + beat + content("a") + stopEvent + doneEvent, 200},
+		{"refused late", late(routertest.JSON(400, overflow)), beat + beat + event(`{"error":{"message":"the request exceeds the available context size","type":"invalid_request_error","param":null,"code":"context_length_exceeded"}}`), 200},
+		{"refused at once", routertest.JSON(400, overflow), "", 400},
+		{"no stream, at once", func(rw http.ResponseWriter, c routertest.Call) {
+			rw.Header().Set("Content-Type", "application/json")
+			_, _ = rw.Write([]byte(`{"choices":[`))
+			rw.(http.Flusher).Flush()
+			routertest.Pause(c, 40*time.Second)
+			_, _ = rw.Write([]byte(`]}`))
+		}, `{"choices":[]}`, 200},
+	} {
+		inWorld(t, func(c *router.Config) { c.Limits.Retries = -1 }, func(w *world) {
+			w.one(c.answer)
+			a := w.post(chatPath, streamBody)
+			if a.status != c.status || c.want != "" && a.body != c.want || a.err != nil {
+				t.Errorf("%s: %d %v\n%s", c.name, a.status, a.err, a.body)
+			}
+		})
+	}
+	inWorld(t, nil, func(w *world) {
+		time.AfterFunc(40*time.Second, func() { w.one(nil) })
+		a := w.post(chatPath, streamBody)
+		if rest, ok := strings.CutPrefix(a.body, beat+beat); !ok || !strings.HasPrefix(rest, "data: ") || !strings.HasSuffix(rest, doneEvent) {
+			t.Errorf("the client of a cold model got\n%s", a.body)
+		}
+		if row := w.row(); row.Outcome != storage.OutcomeOK || row.Queued != 40*time.Second {
+			t.Errorf("the row has %+v", row)
+		}
+	})
+	inWorld(t, nil, func(w *world) {
+		time.AfterFunc(20*time.Second, func() { w.catalog.Set() })
+		a := w.post(chatPath, streamBody)
+		if !strings.HasPrefix(a.body, beat+`data: {"error":{`) || !strings.Contains(a.body, `"model_not_found"`) || a.status != 200 {
+			t.Errorf("the client of a model that was removed got %d\n%s", a.status, a.body)
+		}
+		if row := w.row(); row.Outcome != storage.OutcomeRefused || row.Status != 200 {
+			t.Errorf("the row has %+v", row)
+		}
+	})
+}
+
+// Between two pieces of a tool call, of which its parser holds some back, an
+// engine may be silent for longer than between tokens; the client hears comments,
+// and they count for nothing (maximhq/bifrost#2786).
+func TestSilenceWithinAToolCall(t *testing.T) {
+	t.Parallel()
+	call := func(args string) string {
+		return event(`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"` + args + `"}}]},"finish_reason":null}]}`)
+	}
+	inWorld(t, nil, func(w *world) {
+		w.one(func(rw http.ResponseWriter, c routertest.Call) {
+			routertest.Stream(roleEvent, call("{"))(rw, c)
+			routertest.Paced(130*time.Second, call("}"))(rw, c)
+			routertest.Stream(stopEvent, usageEvent, doneEvent)(rw, c)
+		})
+		start := time.Now()
+		a := w.post(chatPath, usageBody)
+		if took := time.Since(start); took != 130*time.Second || a.err != nil {
+			t.Errorf("after %s: %v", took, a.err)
+		}
+		if want := roleEvent + call("{") + strings.Repeat(": waiting\n\n", 8) + call("}") + stopEvent + usageEvent + doneEvent; a.body != want {
+			t.Errorf("the client got\n%s", a.body)
+		}
+		if row := w.row(); row.Outcome != storage.OutcomeOK || row.CompletionTokens != 3 || row.Estimated {
+			t.Errorf("the row has %+v", row)
+		}
+	})
+	inWorld(t, nil, func(w *world) {
+		w.one(func(rw http.ResponseWriter, c routertest.Call) {
+			routertest.Stream(call("{"))(rw, c)
+			routertest.Hang(rw, c)
+		})
+		start := time.Now()
+		a := w.post(chatPath, streamBody)
+		if took := time.Since(start); took != 10*time.Minute || !strings.Contains(a.body, `"code":"timeout"`) {
+			t.Errorf("a call that is never ended: after %s\n%s", took, a.body)
+		}
+	})
 }
 
 // Comments come between events only, and not while there is traffic.

@@ -104,7 +104,7 @@ func (x *exchange) settle(why string) {
 	x.settled = true
 	row := &x.row
 	row.Latency = time.Since(x.start)
-	row.Stream = x.asked.Stream && x.ep.streams
+	row.Stream = x.streams()
 	row.Model = within(hideKeys(x.asked.Model), catalog.MaxName)
 	row.EndUser = within(hideKeys(x.asked.User), 256)
 	if x.key != nil {

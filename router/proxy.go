@@ -127,6 +127,10 @@ func (t *try) do(ctx context.Context) *failure {
 	if err != nil {
 		return broken("bad address", "The replica cannot be reached; ask the operator to look at its address.")
 	}
+	if t.x.streams() {
+		t.x.out.comments()
+		t.w.beats(t.x.beat) // an engine may say nothing, no header either, before its first token
+	}
 	body := t.x.bodyFor(t.g.served(t.b))
 	req := (&http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: t.header(), Body: body.send(), ContentLength: int64(len(body.b)),
@@ -149,7 +153,7 @@ func (t *try) do(ctx context.Context) *failure {
 		return broken("encoded", "The replica answered in compressed bytes; ask the operator to look at it.")
 	case t.x.ep.streams && isEvents(res.Header.Get("Content-Type")):
 		return t.relay(res)
-	case t.x.out.begun():
+	case !t.x.out.noComments():
 		// A comment has told the client already that events would come.
 		return broken("no stream", "The replica did not answer with a stream; ask again without one.")
 	}

@@ -97,6 +97,9 @@ func (x *exchange) wait(g *goal, d *demand, until time.Time) (*Backend, *failure
 		if left <= 0 {
 			return nil, x.notReady(*g)
 		}
+		if x.streams() {
+			left = min(left, x.beat(time.Now()))
+		}
 		timer.Reset(min(left, recheck))
 		select {
 		case <-x.req.Context().Done():
@@ -213,7 +216,7 @@ func (r *Router) changed() <-chan struct{} {
 
 // edits are what a body is changed in on its way to a replica.
 func (x *exchange) edits(served string, adapter int) openai.Edits {
-	e := openai.Edits{Strip: openai.Steering, IncludeUsage: x.ep.streams && x.asked.Stream, Adapter: adapter}
+	e := openai.Edits{Strip: openai.Steering, IncludeUsage: x.streams(), Adapter: adapter}
 	if served != x.asked.Model {
 		e.Model = served
 	}

@@ -33,8 +33,6 @@ type relay struct {
 func (t *try) relay(res *http.Response) *failure {
 	x := t.x
 	l := &relay{t: t, hide: x.asked.Stream && !x.asked.IncludeUsage}
-	every := x.r.cfg.Limits.Heartbeat
-	t.w.beats(every, func(now time.Time) time.Duration { return x.out.beat(every, now) })
 	piece := pieces.Get().(*[]byte)
 	defer pieces.Put(piece)
 	f := l.run(res.Body, *piece)

@@ -81,12 +81,13 @@ func (w *watch) progress(now time.Time, limit time.Duration) {
 	}
 }
 
-// beats has the client hear a comment after so much silence.
-func (w *watch) beats(every time.Duration, beat func(now time.Time) time.Duration) {
+// beats calls beat when a comment may be due, now at first; it says when to come
+// again.
+func (w *watch) beats(beat func(now time.Time) time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	w.beat, w.next = beat, now.Add(every)
+	w.beat, w.next = beat, now.Add(beat(now))
 	w.rearm(now)
 }
 
