@@ -14,6 +14,9 @@ import (
 	"llmgw.io/llmgw/adminapi/ctl"
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
+	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -147,6 +150,40 @@ func TestCommandsFromEndToEnd(t *testing.T) {
 		for _, w := range s.want {
 			if !strings.Contains(out, w) {
 				t.Errorf("%s: want %q in\n%s%s", s.line, w, out, errOut)
+			}
+		}
+	}
+}
+
+// What would help stands below what stands in the way.
+func TestCommandsTellTheFix(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	x.h.must(t, tiny("tiny"))
+	trace := placement.Trace{Profiles: []placement.ProfileTrace{{
+		Profile: "cpu", Looked: 300, Counts: map[placement.Reason]int{placement.NotReady: 300},
+		Lines: []placement.Rejection{{Node: "a1", Reason: placement.NotReady, Text: "is cordoned"}}, Omitted: 299,
+	}}}
+	x.h.loop.view.Traces = map[catalog.Name]placement.Trace{"tiny": trace}
+	x.h.loop.help = func(m catalog.Name) (reconciler.Help, error) {
+		a1 := &inventory.Node{ID: "a1", Hearing: inventory.Heard, Settings: inventory.NodeSettings{Wish: inventory.WishCordoned}}
+		return reconciler.Reconciler{}.Help(&reconciler.View{Catalog: x.h.models.Index(), Fleet: inventory.NewSnapshot(1, []*inventory.Node{a1})}, m, nil)
+	}
+	x.h.loop.headroom = func(catalog.Name, int) (reconciler.Headroom, error) {
+		return reconciler.Headroom{Headroom: placement.Headroom{Blocked: trace}, Help: reconciler.Help{Why: "No small change makes room."}}, nil
+	}
+	for line, want := range map[string][]string{
+		"explain tiny":         {"a1", "is cordoned", "And 299 more nodes.", "What would help: Uncordon node a1: then it fits", "1. uncordon node a1: it is cordoned"},
+		"models headroom tiny": {"a1: is cordoned (cpu)", "No small change makes room."},
+	} {
+		out, errOut, err := x.run(t, "", strings.Fields(line)...)
+		if err != nil {
+			t.Errorf("%s: %v\n%s", line, err, errOut)
+		}
+		for rest := out; len(want) > 0; want = want[1:] {
+			var found bool
+			if _, rest, found = strings.Cut(rest, want[0]); !found {
+				t.Errorf("%s: want %q after what is before it in\n%s", line, want[0], out)
 			}
 		}
 	}

@@ -46,6 +46,7 @@ type fakeLoop struct {
 	view     reconciler.View
 	registry *inventory.Registry
 	headroom func(catalog.Name, int) (reconciler.Headroom, error)
+	help     func(catalog.Name) (reconciler.Help, error)
 	retry    func(catalog.Name) (bool, error)
 	limits   []int
 	restarts []reconciler.ReplicaID
@@ -67,6 +68,13 @@ func (f *fakeLoop) Headroom(m catalog.Name, limit int) (reconciler.Headroom, err
 		return f.headroom(m, limit)
 	}
 	return reconciler.Headroom{}, nil
+}
+
+func (f *fakeLoop) Help(m catalog.Name) (reconciler.Help, error) {
+	if f.help != nil {
+		return f.help(m)
+	}
+	return reconciler.Help{}, nil
 }
 
 func (f *fakeLoop) PlanHold(h inventory.Hold) reconciler.HoldPlan {

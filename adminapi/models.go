@@ -7,6 +7,7 @@ import (
 
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/placement/reconciler"
 )
 
 func (a *API) listModels(c *call) ([]view.ModelView, error) {
@@ -257,5 +258,13 @@ func (a *API) explain(c *call) (view.Explain, error) {
 	if err != nil {
 		return view.Explain{}, err
 	}
-	return view.ExplainOf(w, e), nil
+	var help reconciler.Help
+	if trace, tried := w.View.Traces[e.Model.Name]; tried {
+		if _, placed := trace.Placed(); !placed {
+			if help, err = a.cfg.Cluster.Help(e.Model.Name); err != nil {
+				return view.Explain{}, err
+			}
+		}
+	}
+	return view.ExplainOf(w, e, help), nil
 }

@@ -14,6 +14,7 @@ import (
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
@@ -253,6 +254,28 @@ func TestQuestionsTakeAliases(t *testing.T) {
 	}
 	if w := h.ask(http.MethodGet, "/api/v1/explain-placement", ""); w.Code != http.StatusBadRequest {
 		t.Errorf("without a model: want 400, got %d %s", w.Code, w.Body)
+	}
+}
+
+// What would help is looked for where the last attempt found no room, and only
+// there.
+func TestExplainAsksForHelp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.must(t, tiny("tiny"))
+	h.must(t, tiny("full"))
+	h.loop.help = func(m catalog.Name) (reconciler.Help, error) {
+		return reconciler.Help{Why: "asked for " + string(m)}, nil
+	}
+	h.loop.view.Traces = map[catalog.Name]placement.Trace{
+		"tiny": {Profiles: []placement.ProfileTrace{{Profile: "cpu", Looked: 1, Chosen: 1}}},
+		"full": {Profiles: []placement.ProfileTrace{{Profile: "cpu", Looked: 1, Counts: map[placement.Reason]int{placement.Held: 1}}}},
+	}
+	for model, want := range map[string]bool{"tiny": false, "full": true} {
+		w := h.ask(http.MethodGet, "/api/v1/explain-placement?model="+model, "")
+		if got := strings.Contains(w.Body.String(), `"no_fix":"asked for `+model+`"`); w.Code != http.StatusOK || got != want {
+			t.Errorf("%s: want help asked for: %t, got %d %s", model, want, w.Code, w.Body)
+		}
 	}
 }
 

@@ -34,11 +34,12 @@ type Models interface {
 }
 
 // Cluster is the newest look at everything. View never blocks, is never nil and
-// is shared: read only. Headroom and PlanHold try on copies and may take a
+// is shared: read only. Headroom, Help and PlanHold try on copies and may take a
 // moment; an unknown model answers an error that matches reconciler.ErrNoModel.
 type Cluster interface {
 	View() *reconciler.View
 	Headroom(model catalog.Name, limit int) (reconciler.Headroom, error)
+	Help(model catalog.Name) (reconciler.Help, error)
 	PlanHold(h inventory.Hold) reconciler.HoldPlan
 }
 

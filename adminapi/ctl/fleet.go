@@ -290,11 +290,34 @@ func explainModel(ctx context.Context, s *session) error {
 	if len(v.Rejections) == 0 && len(v.Best) > 0 {
 		return s.show(v, func() grid { return scores(v) })
 	}
-	return s.show(v, func() grid {
+	err = s.show(v, func() grid {
 		g := grid{head: []any{"profile", "node", "reason", "mend"}, none: "Placement has refused nothing: the model is satisfied, or the loop has not run yet."}
 		for _, r := range v.Rejections {
 			g.add(r.Profile, r.Node, r.Reason, r.Advice)
 		}
 		return g
 	})
+	if err != nil {
+		return err
+	}
+	if v.Omitted > 0 {
+		fmt.Fprintf(s.out, "And %d more nodes.\n", v.Omitted)
+	}
+	s.tellFix(v.Fix, v.NoFix)
+	return nil
+}
+
+// tellFix says what would make room, or why nothing does: after the table, where
+// the eye is.
+func (s *session) tellFix(f *view.Fix, why string) {
+	if why != "" {
+		fmt.Fprintln(s.out, printable(why))
+	}
+	if f == nil {
+		return
+	}
+	fmt.Fprintf(s.out, "What would help: %s\n", printable(f.Text))
+	for i, step := range f.Steps {
+		fmt.Fprintf(s.out, "  %d. %s\n", i+1, printable(step.Detail))
+	}
 }

@@ -229,11 +229,15 @@ func headroom(ctx context.Context, s *session) error {
 	if r.ByPreempting > 0 {
 		fmt.Fprintf(s.out, "%d more would fit if lower classes gave way: %s.\n", r.ByPreempting, printable(strings.Join(r.Preempts, ", ")))
 	}
-	return s.show(r, func() grid {
+	err = s.show(r, func() grid {
 		g := grid{head: []any{"no room on"}, none: ""}
 		for _, b := range r.Blocked {
 			g.add(b)
 		}
 		return g
 	})
+	if err == nil {
+		s.tellFix(r.Fix, r.NoFix)
+	}
+	return err
 }

@@ -21,7 +21,8 @@ type Explain struct {
 	Counts     map[string]int `json:"counts,omitempty" doc:"nodes refused, by code, over all profiles"`
 	LookedAt   int            `json:"looked_at,omitempty" doc:"nodes looked at, over all profiles"`
 	Best       []Score        `json:"best,omitempty"`
-	Fix        *Fix           `json:"fix,omitempty"`
+	Fix        *Fix           `json:"fix,omitempty" doc:"the smallest change that makes room, tried on a copy"`
+	NoFix      string         `json:"no_fix,omitempty" doc:"why no small change makes room"`
 }
 
 // Rejection is why one node was not used.
@@ -44,24 +45,10 @@ type Score struct {
 	Parts   map[string]float64 `json:"parts"`
 }
 
-// Fix is the smallest change that would make room.
-type Fix struct {
-	Text   string    `json:"text"`
-	Steps  []FixStep `json:"steps"`
-	Places []string  `json:"places"`
-	Stops  []string  `json:"stops,omitempty"`
-}
-
-// FixStep is one thing to do.
-type FixStep struct {
-	Do     string `json:"do"`
-	Object string `json:"object"`
-	Detail string `json:"detail"`
-}
-
-// ExplainOf builds the explanation of the last attempt.
-func ExplainOf(w World, e *catalog.Entry) Explain {
+// ExplainOf builds the explanation of the last attempt, with what would help.
+func ExplainOf(w World, e *catalog.Entry, help reconciler.Help) Explain {
 	v := Explain{Model: string(e.Model.Name), Placed: current(w, e.Model.Name) > 0}
+	v.Fix, v.NoFix = fixOf(help)
 	trace, ok := w.View.Traces[e.Model.Name]
 	if !ok {
 		return v

@@ -40,8 +40,9 @@ func TestViewsAreGolden(t *testing.T) {
 		"replicas":       view.ReplicasOf(w, ""),
 		"replicas_owner": view.ReplicasOf(owner, "big"),
 		"definition":     view.DefinitionOf(entry("near")),
-		"explain":        view.ExplainOf(w, entry("tiny")),
-		"explain_placed": view.ExplainOf(w, entry("big")),
+		"explain":        view.ExplainOf(w, entry("tiny"), reconciler.Help{Why: "No small change makes room. As cpu: there is no node; join one first."}),
+		"explain_fix":    view.ExplainOf(w, entry("tiny"), help()),
+		"explain_placed": view.ExplainOf(w, entry("big"), reconciler.Help{}),
 		"headroom":       view.HeadroomOf(w, entry("big"), headroom()),
 		"target":         []view.Target{view.TargetOf(w, entry("big")), view.TargetOf(w, entry("tiny"))},
 		"scale":          []view.ScaleResponse{view.ScaleOf(entry("big")), view.ScaleOf(entry("tiny"))},
@@ -104,8 +105,30 @@ func heldWorld() view.World {
 	return w
 }
 
+// help is what would make room for a model on one node that is cordoned and has
+// another one on its memory.
+func help() reconciler.Help {
+	models := []catalog.Entry{
+		{Model: catalog.Model{Name: "new", Profiles: []catalog.Profile{{Name: "cpu", Engine: "sim", MemoryGB: 40}}}},
+		{Model: catalog.Model{Name: "old", Class: catalog.ClassBatch, Profiles: []catalog.Profile{{Name: "cpu", Engine: "sim", MemoryGB: 40}}}},
+	}
+	a := inventory.Allocation{Shard: "old-1.0", Replica: "old-1", Model: "old", Node: "c1", MemoryMB: 40 << 10}
+	c1 := &inventory.Node{
+		ID: "c1", Hearing: inventory.Heard, Facts: inventory.Facts{MemoryMB: 64 << 10},
+		Settings: inventory.NodeSettings{Wish: inventory.WishCordoned}, Allocations: []inventory.Allocation{a},
+	}
+	h, err := reconciler.Reconciler{}.Help(&reconciler.View{
+		At: now, Catalog: catalog.NewIndex(1, models), Fleet: inventory.NewSnapshot(1, []*inventory.Node{c1}),
+		Replicas: []reconciler.Replica{{ID: "old-1", Model: "old", Phase: reconciler.Run, CreatedAt: now.Add(-time.Hour), Shards: []reconciler.Shard{{ID: "old-1.0", Spot: a}}}},
+	}, "new", nil)
+	if err != nil {
+		panic(err)
+	}
+	return h
+}
+
 func headroom() reconciler.Headroom {
-	return reconciler.Headroom{Headroom: placement.Headroom{
+	return reconciler.Headroom{Help: help(), Headroom: placement.Headroom{
 		Spots: []placement.Candidate{{Profile: "tp1", Spots: []placement.Spot{{Node: "a1"}, {Node: "a2"}}}, {Profile: "tp1", Spots: []placement.Spot{{Node: "a3"}}}},
 		Blocked: placement.Trace{Profiles: []placement.ProfileTrace{{
 			Profile: "tp1", Lines: []placement.Rejection{{Node: "a1", Reason: placement.DevicesBusy, Text: "needs 1 of H100-80, 0 free"}}, Omitted: 12,

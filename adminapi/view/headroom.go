@@ -20,6 +20,8 @@ type Headroom struct {
 	TokPerSec    *float64 `json:"tok_per_sec,omitempty"`
 	ByPreempting int      `json:"by_preempting,omitempty" doc:"how many beyond more by stopping lower classes, up to 16"`
 	Preempts     []string `json:"preempts,omitempty" doc:"the models that would give way for those"`
+	Fix          *Fix     `json:"fix,omitempty" doc:"the smallest change that makes room for the first that does not fit"`
+	NoFix        string   `json:"no_fix,omitempty" doc:"why no small change makes room"`
 }
 
 // HeadroomOf builds the answer to a trial on a copy of the fleet.
@@ -35,6 +37,7 @@ func HeadroomOf(w World, e *catalog.Entry, h reconciler.Headroom) Headroom {
 	if h.Limited {
 		return v
 	}
+	v.Fix, v.NoFix = fixOf(h.Help)
 	v.ByPreempting = len(h.Preempting)
 	for _, p := range h.Preempting {
 		for _, victim := range p.Victims {

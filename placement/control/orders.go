@@ -40,6 +40,13 @@ func (l *Loop) aside(ask func(c *reconciler.Cache)) {
 	l.asked = c
 }
 
+// Help looks for the smallest change that makes room for one more replica of a
+// model.
+func (l *Loop) Help(model catalog.Name) (h reconciler.Help, err error) {
+	l.aside(func(c *reconciler.Cache) { h, err = l.reconciler.Help(l.newest(), model, c) })
+	return h, err
+}
+
 // newest is the view with the catalog and the fleet as they are now.
 func (l *Loop) newest() *reconciler.View {
 	v := *l.View()

@@ -18,6 +18,9 @@ type Headroom struct {
 	// lower classes gave way, with who would, up to MostPreempting. None where
 	// the limit was reached without.
 	Preempting []placement.Preemption
+	// Help is what would make room for the first that does not fit. None where
+	// the limit was reached without.
+	Help Help
 }
 
 // Headroom tries up to limit more replicas of a model on a copy of the fleet, and
@@ -40,6 +43,7 @@ func (r Reconciler) Headroom(v *View, model catalog.Name, limit int, c *Cache) (
 			x.With(spot.Allocations(string(model), fmt.Sprintf("%s/more-%d", model, i))...)
 		}
 		_, out.Blocked = x.Explain(req)
+		out.Help = v.help(x, req)
 		if !v.Brake.On() {
 			s.preempting(x, req, min(limit-len(out.Spots), MostPreempting), &out)
 		}
