@@ -21,9 +21,9 @@ type Facts struct {
 	// BootID changes when the machine was started anew.
 	BootID string `json:"boot_id,omitempty"`
 	// Features are the optional asks this agent understands. Nil: too old to say.
-	Features []string `json:"features,omitempty"`
+	Features []string `json:"features,omitzero"`
 	// Labels are the agent's own, from its file and environment.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitzero"`
 	// MemoryMB and CPUs are the host's whole memory in MiB and logical cores.
 	MemoryMB int64 `json:"memory_mb,omitempty"`
 	CPUs     int   `json:"cpus,omitempty"`
@@ -34,15 +34,15 @@ type Facts struct {
 	DiskFreeMB  int64 `json:"disk_free_mb,omitempty"`
 	DiskTotalMB int64 `json:"disk_total_mb,omitempty"`
 
-	Devices []Device `json:"devices,omitempty"`
-	Ports   []Port   `json:"ports,omitempty"`
+	Devices []Device `json:"devices,omitzero"`
+	Ports   []Port   `json:"ports,omitzero"`
 	// Engines are those installed and ready. Nil: the agent did not say, which
 	// is not the same as none.
-	Engines []Engine `json:"engines,omitempty"`
+	Engines []Engine `json:"engines,omitzero"`
 	// Weights are files found on disk. Nil: the agent was not asked to look.
-	Weights []Weight `json:"weights,omitempty"`
+	Weights []Weight `json:"weights,omitzero"`
 	// Warnings are facts that make a machine slow without making it unhealthy.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings,omitzero"`
 	// EngineAccess is "loopback" or "direct": where engines may listen. Empty
 	// means loopback.
 	EngineAccess string `json:"engine_access,omitempty"`

@@ -8,9 +8,9 @@ type NodeSettings struct {
 	Node NodeID `json:"node"`
 	Wish Wish   `json:"wish,omitempty"`
 	// Labels are the operators', over the agent's own.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitzero"`
 	// EngineBuilds are chosen builds by engine. Nil: nobody chose.
-	EngineBuilds map[string]string `json:"engine_builds,omitempty"`
+	EngineBuilds map[string]string `json:"engine_builds,omitzero"`
 	// Revision guards changes; zero means that the row does not exist yet.
 	Revision int64 `json:"revision"`
 }
