@@ -41,7 +41,8 @@ func (s *step) want(g *group) {
 		t.clamps = append(t.clamps, fmt.Sprintf("scaling.min is %d and scaling.max allows %d; raise scaling.max to have more.", least, most))
 	}
 	s.schedule(m, t, most)
-	asked := s.asked(g)
+	// Requests for a model that runs anyway decide nothing, nor when to look again.
+	asked := (most == 0 || m.OnDemand()) && s.asked(g)
 	if most == 0 && asked {
 		t.clamps = append(t.clamps, fmt.Sprintf("scaling.max is 0, so requests for %q start nothing; raise it to serve them.", g.name))
 	}
