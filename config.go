@@ -160,6 +160,9 @@ type Limits struct {
 	// seconds.
 	NodeUnreachable catalog.Duration `json:"node_unreachable,omitempty"`
 	NodeLost        catalog.Duration `json:"node_lost,omitempty"`
+	// Journal is how long decisions are kept with what they rest on. Default 14
+	// days; -1: none are.
+	Journal catalog.Duration `json:"journal,omitempty"`
 }
 
 // LoadFile reads a configuration file.
@@ -258,6 +261,7 @@ func (l *Limits) check() []error {
 		{"heartbeat", int64(l.Heartbeat)},
 		{"node_unreachable", int64(l.NodeUnreachable)},
 		{"node_lost", int64(l.NodeLost)},
+		{"journal", int64(l.Journal) + 1},
 	} {
 		if limit.value < 0 {
 			all = append(all, fmt.Errorf("limits.%s: below zero; leave it out for the default", limit.name))

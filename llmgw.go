@@ -23,6 +23,7 @@ import (
 	"llmgw.io/llmgw/placement/control"
 	"llmgw.io/llmgw/router"
 	"llmgw.io/llmgw/storage"
+	"llmgw.io/llmgw/storage/journalfile"
 )
 
 // Config is what a ControlPlane needs. Store and Pepper are required.
@@ -43,6 +44,10 @@ type Config struct {
 	// InsecureAdmin lets everybody on this machine use the admin API; New refuses
 	// it unless that listens on loopback. It is ignored where Auth is set.
 	InsecureAdmin bool
+	// Journal keeps why each decision was made. Nil: a journal in DataDir, where
+	// there is one, for as long as Settings.Limits.Journal says. One that is given is
+	// not closed here.
+	Journal storage.Journal
 	// Placer adds filters and scorers to the scheduler's own.
 	Placer placement.Placer
 	// Upstream carries requests to replicas. Nil: the router's own.
@@ -72,6 +77,7 @@ type ControlPlane struct {
 	registry *inventory.Registry
 	hub      *hub.Hub
 	loop     *control.Loop
+	journal  *journalfile.Journal // nil: none, or the embedder's
 	router   *router.Router
 	admin    *adminapi.API
 	ca       *pki.CA
@@ -95,6 +101,7 @@ var (
 	_ control.Dispatcher     = (*hub.Hub)(nil)
 	_ control.Assignments    = storage.Store(nil)
 	_ control.Traffic        = (*traffic)(nil)
+	_ storage.Journal        = (*journalfile.Journal)(nil)
 	_ hub.Registry           = (*inventory.Registry)(nil)
 	_ hub.Enrolment          = enrolment{}
 	_ router.Models          = (*catalog.Service)(nil)
@@ -114,7 +121,7 @@ func New(ctx context.Context, cfg Config) (*ControlPlane, error) {
 	}
 	c := &ControlPlane{cfg: cfg, logger: cfg.Logger, started: time.Now()}
 	for _, step := range []func(context.Context) error{
-		c.wireCatalog, c.wireRegistry, c.wireHub, c.wireLoop, c.wireRouter, c.wireAdmin,
+		c.wireCatalog, c.wireRegistry, c.wireHub, c.wireJournal, c.wireLoop, c.wireRouter, c.wireAdmin,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -211,7 +218,7 @@ func (c *ControlPlane) wireLoop(context.Context) (err error) {
 	}
 	c.loop, err = control.New(control.Config{
 		Catalog: c.catalog, Fleet: c.registry, Dispatcher: c.hub, Assignments: c.cfg.Store, Traffic: &traffic{c},
-		Events: events, Placer: c.cfg.Placer, Holder: c.cfg.Holder, Logger: c.logger,
+		Events: events, Journal: c.cfg.Journal, Placer: c.cfg.Placer, Holder: c.cfg.Holder, Logger: c.logger,
 	})
 	return err
 }

@@ -28,7 +28,8 @@ func decisionWalls() []wall {
 		{room: "placement/fix", may: []string{"placement", "catalog", "inventory"}},
 		{room: "placement/reconciler", may: []string{"placement", "placement/fix", "catalog", "inventory"}},
 		{room: "placement/fleetsim", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "inventory/inventorytest"}},
-		{room: "placement/control", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "storage"}},
+		{room: "placement/replay", may: []string{"placement", "placement/reconciler", "catalog", "inventory"}},
+		{room: "placement/control", may: []string{"placement", "placement/reconciler", "placement/replay", "catalog", "inventory", "storage"}},
 
 		// What is kept.
 		{room: "storage", may: []string{"catalog", "inventory"}},
@@ -78,7 +79,7 @@ func roofWalls() []wall {
 	return []wall{
 		// The roof: everything but the agent itself, the SQL store and the commands.
 		{room: root, freeTests: true, may: []string{
-			"catalog", "inventory", "placement/...", "storage", "storage/memstore", "router", "router/openai",
+			"catalog", "inventory", "placement/...", "storage", "storage/journalfile", "storage/memstore", "router", "router/openai",
 			"agent/hub", "agent/protocol", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
 			"internal/durable", "internal/pki", "internal/safedial",
 		}},

@@ -9,6 +9,7 @@ import (
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
+	"llmgw.io/llmgw/placement/replay"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -34,17 +35,20 @@ func (r *reign) decide(ctx context.Context) error {
 	}
 	if err != nil {
 		r.l.log.Info("the fleet changed while it was decided; looking again", "err", err)
+		r.note(w, plan, memory, replay.Stale)
 		r.publish(w, plan)
 		return nil
 	}
 	if err := r.persist(ctx, plan, memory); err != nil {
 		r.unreserve(plan)
+		r.note(w, plan, memory, replay.Failed)
 		if err := r.storeFailed("what is ordered could not be kept", err); err != nil {
 			return err
 		}
 		r.publish(w, plan)
 		return nil
 	}
+	r.note(w, plan, memory, replay.Kept)
 	r.accept(ctx, plan, memory)
 	r.publish(w, plan)
 	r.l.ordersDone(plan.OrdersDone)

@@ -10,6 +10,7 @@ import (
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
+	"llmgw.io/llmgw/storage"
 )
 
 // Config is what a Loop needs.
@@ -21,6 +22,9 @@ type Config struct {
 	// Traffic nil means that no router says anything: nothing is idle.
 	Traffic Traffic
 	Events  Events
+	// Journal keeps why each decision was made, beside the loop, which never waits
+	// for it. Nil: nothing is kept.
+	Journal storage.Journal
 	Placer  placement.Placer
 	// Floor is how many replicas of a model no higher class may take; it must be
 	// a pure function. Nil: as reconciler.CriticalMinimum says.

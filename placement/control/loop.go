@@ -30,6 +30,7 @@ type reign struct {
 	l      *Loop
 	epoch  int64
 	leader storage.Leader
+	scribe *scribe
 
 	// replicas, ordered by id, are never changed in place: views and the
 	// dispatcher share them.
@@ -58,7 +59,8 @@ func (l *Loop) lead(ctx context.Context, lease storage.Lease) error {
 	defer renewal.Wait()
 	defer stop(nil)
 
-	r := &reign{l: l, epoch: lease.Epoch, leader: l.cfg.Assignments.Lead(lease.Epoch)}
+	r := &reign{l: l, epoch: lease.Epoch, leader: l.cfg.Assignments.Lead(lease.Epoch), scribe: newScribe(ctx, l.cfg.Journal, l.log)}
+	defer r.scribe.stop()
 	l.setLeading(true)
 	defer l.setLeading(false)
 	l.tellLed(lease.Epoch, true)

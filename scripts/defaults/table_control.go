@@ -15,6 +15,14 @@ func controlSections() []section {
 			{what: "tries of a transaction that lost against others", value: "{storage/bunstore tries}", why: "each one that lost means that another one got through"},
 			{what: "SQLite waits for another process", value: "{storage/bunstore busyTimeout} ms", why: "a backup that reads the file"},
 		}},
+		{title: "Why things were decided", rows: []row{
+			{what: "decisions are kept, with what they rest on [limits.journal]", value: "{storage/journalfile Retain}, and at most {storage/journalfile MaxBytes:bytes}", why: "two weeks are what people ask about; the oldest go first"},
+			{what: "size of a file of theirs", value: "{storage/journalfile FileBytes:bytes}, or a day", why: "whole files are dropped, and read at a start"},
+			{what: "whole state written again", value: "every {placement/replay BaseEvery}, or {placement/replay MaxChange} changes", why: "reading begins there"},
+			{what: "disk waited for, at most", value: "every {storage/journalfile SyncEvery}", why: "a loss of power costs seconds of it; a killed process costs nothing"},
+			{what: "looks that wait to be written down", value: "{placement/control scribeQueue}", why: "the loop waits for no disk; what finds no place is counted"},
+			{what: "pause after the journal failed", value: "{placement/control scribeRetry}", why: "the whole state is written then"},
+		}},
 		{title: "Certificates and tokens", rows: []row{
 			{what: "certificate of a node", value: "{internal/pki NodeLife}", why: "a stolen one is soon worth nothing"},
 			{what: "renewal", value: "at two thirds of its life, give or take a tenth", holds: "internal/pki/life.go: life*2/3", why: "a fleet that joined at once does not renew at once"},
