@@ -54,9 +54,14 @@ func traceOf(t *placement.Trace) []traceForm {
 
 // memorySum tells memories apart. A fresh one and an empty one are the same.
 func memorySum(m reconciler.Memory) (string, error) {
-	f := memoryBetween(reconciler.Memory{}, m)
+	f := memoryBetween(reconciler.Memory{}, m, catalog.NewIndex(0, nil))
 	if f == nil {
 		return "", nil
+	}
+	if f.Mix != nil {
+		for i := range f.Mix.Parts {
+			f.Mix.Parts[i].Was = nil
+		}
 	}
 	return sum(f)
 }

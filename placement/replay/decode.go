@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/placement/reconciler"
 )
 
@@ -79,8 +80,11 @@ func (f *form) onto(was *state) state {
 	if f.Replicas != nil {
 		is.replicas = f.Replicas.onto(was.replicas)
 	}
+	if is.catalog == nil {
+		is.catalog = catalog.NewIndex(0, nil)
+	}
 	if f.Memory != nil {
-		is.memory = f.Memory.onto(was.memory)
+		is.memory = f.Memory.onto(was.memory, is.catalog)
 	}
 	is.traffic = f.Traffic.onto(was.traffic)
 	return is

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"llmgw.io/llmgw/catalog"
 )
 
 // Encoder turns passes into entries, one after the other. The zero value is ready,
@@ -62,7 +64,7 @@ func (e *Encoder) Encode(p Pass) (Entry, bool, error) {
 // acted reports whether anything was decided.
 func acted(p *Pass) bool {
 	return len(p.Plan.Actions)+len(p.Plan.Events)+p.Plan.OrdersDone+len(p.World.Orders)+p.Missed > 0 || p.Outcome != Kept ||
-		memoryBetween(p.Memory, p.After) != nil
+		memoryBetween(p.Memory, p.After, catalog.NewIndex(0, nil)) != nil
 }
 
 // formOf is what turns one state into another but for requests, and whether
@@ -73,7 +75,7 @@ func formOf(was, is *state) (form, bool) {
 	f.Fleet, fleet = fleetBetween(was.fleet, is.fleet)
 	f.Catalog = catalogBetween(was.catalog, is.catalog)
 	f.Replicas = replicasBetween(was.replicas, is.replicas)
-	f.Memory = memoryBetween(was.memory, is.memory)
+	f.Memory = memoryBetween(was.memory, is.memory, is.catalog)
 	return f, fleet || f.Catalog != nil || f.Replicas != nil || f.Memory != nil
 }
 

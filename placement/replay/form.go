@@ -106,6 +106,21 @@ type memoryForm struct {
 	Models  delta[catalog.Name, reconciler.ModelMemory] `json:"models,omitzero"`
 	Orphans *[]reconciler.ShardID                       `json:"orphans,omitempty"`
 	Brake   *reconciler.BrakeMemory                     `json:"brake,omitempty"`
+	Mix     *mixForm                                    `json:"mix,omitempty"`
+}
+
+// mixForm is the mix that placements are judged by.
+type mixForm struct {
+	Version uint64     `json:"version"`
+	Parts   []partForm `json:"parts,omitempty"`
+}
+
+// partForm is a model of the mix: by name as the catalog has it, or as it was when
+// the mix was made.
+type partForm struct {
+	Model  catalog.Name   `json:"model"`
+	Weight float64        `json:"weight"`
+	Was    *catalog.Model `json:"was,omitempty"`
 }
 
 // decidedForm is what was decided. Health and the memory after it are there as

@@ -161,7 +161,9 @@ func TestEveryFieldIsThoughtOf(t *testing.T) {
 	}{
 		{reflect.TypeFor[reconciler.World](), []string{"Now", "Catalog", "Fleet", "Replicas", "Traffic", "Orders"}},
 		{reflect.TypeFor[reconciler.Traffic](), []string{"Since", "Models", "Replicas"}},
-		{reflect.TypeFor[reconciler.Memory](), []string{"Next", "Models", "Orphans", "Brake"}},
+		{reflect.TypeFor[reconciler.Memory](), []string{"Next", "Models", "Orphans", "Brake", "Mix", "Cache"}},
+		{reflect.TypeFor[placement.Mix](), []string{"Version", "Parts"}},
+		{reflect.TypeFor[placement.MixPart](), []string{"Model", "Weight"}},
 		{reflect.TypeFor[reconciler.Plan](), []string{"Actions", "Events", "Health", "Traces", "Brake", "OrdersDone", "WakeAt"}},
 		{reflect.TypeFor[reconciler.Action](), []string{"Kind", "Replica", "Why", "Versions"}},
 		{reflect.TypeFor[placement.ProfileTrace](), []string{"Profile", "Looked", "Chosen", "Counts", "Lines", "Omitted", "Best"}},

@@ -83,6 +83,7 @@ func (r Report) String() string {
 func Run(entries iter.Seq2[[]byte, error], r reconciler.Reconciler) Report {
 	var out Report
 	var d Decoder
+	var cache *reconciler.Cache
 	gap := false
 	for data, err := range entries {
 		out.Entries++
@@ -98,7 +99,8 @@ func Run(entries iter.Seq2[[]byte, error], r reconciler.Reconciler) Report {
 			continue
 		}
 		gap = false
-		out.decide(&pass, r)
+		pass.Memory.Cache = cache
+		cache = out.decide(&pass, r)
 	}
 	return out
 }
@@ -111,7 +113,8 @@ func (r *Report) unread(err error, follows bool) {
 	}
 }
 
-func (r *Report) decide(pass *Decoded, by reconciler.Reconciler) {
+// decide decides a pass again and answers what makes the next one quick.
+func (r *Report) decide(pass *Decoded, by reconciler.Reconciler) *reconciler.Cache {
 	if r.Passes == 0 {
 		r.From = pass.At()
 	}
@@ -119,9 +122,9 @@ func (r *Report) decide(pass *Decoded, by reconciler.Reconciler) {
 	r.Passes++
 	r.Missed += pass.Missed
 	r.Decisions += len(pass.decided.Actions)
-	lines := pass.again(by)
+	lines, cache := pass.again(by)
 	if len(lines) == 0 {
-		return
+		return cache
 	}
 	r.Differing++
 	for _, text := range lines {
@@ -131,22 +134,24 @@ func (r *Report) decide(pass *Decoded, by reconciler.Reconciler) {
 		}
 		r.Differences = append(r.Differences, Difference{At: pass.At(), Epoch: pass.Epoch, Text: text})
 	}
+	return cache
 }
 
 // again decides the pass again and says what would be otherwise. A reconciler that
 // breaks on it would do so at work.
-func (d *Decoded) again(by reconciler.Reconciler) (lines []string) {
+func (d *Decoded) again(by reconciler.Reconciler) (lines []string, cache *reconciler.Cache) {
 	defer func() {
 		if broken := recover(); broken != nil {
+			cache = nil // it may be half made
 			lines = []string{fmt.Sprintf("the pass breaks the reconciler: %v", broken)}
 		}
 	}()
 	plan, after := by.Step(d.World, d.Memory)
 	is, err := decided(&plan, after)
 	if err != nil {
-		return []string{"what would be decided cannot be written down: " + err.Error()}
+		return []string{"what would be decided cannot be written down: " + err.Error()}, nil
 	}
-	return differences(&d.decided, &is, &plan)
+	return differences(&d.decided, &is, &plan), after.Cache
 }
 
 // alike compares by JSON: what was read back has no other form.

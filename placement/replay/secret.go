@@ -19,6 +19,16 @@ func (e *Encoder) hide(f *form) error {
 			}
 		}
 	}
+	if f.Memory != nil && f.Memory.Mix != nil {
+		for i := range f.Memory.Mix.Parts {
+			if m := f.Memory.Mix.Parts[i].Was; m != nil {
+				hideModel(m)
+				if err := redacted(e, m); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	if f.Replicas != nil {
 		for i := range f.Replicas.Put {
 			if err := e.hideReplica(&f.Replicas.Put[i]); err != nil {

@@ -340,7 +340,7 @@ func (s *sim) facts(node inventory.NodeID) {
 // restart is another process that leads: it begins its journal anew, and what was
 // heard and need not be kept is gone.
 func (s *sim) restart() {
-	s.memory.Orphans, s.memory.Brake = nil, reconciler.BrakeMemory{}
+	s.memory = reconciler.Memory{Next: s.memory.Next, Models: s.memory.Models}
 	s.encoder = replay.Encoder{Redact: s.encoder.Redact}
 	s.traffic.Since = time.Time{}
 	if s.rng.IntN(2) == 0 {

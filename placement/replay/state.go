@@ -25,6 +25,7 @@ type state struct {
 func stateOf(p *Pass) state {
 	w := &p.World
 	s := state{catalog: w.Catalog, replicas: w.Replicas, memory: p.Memory}
+	s.memory.Cache = nil // it is another's, changes, and decides nothing
 	if s.catalog == nil {
 		s.catalog = catalog.NewIndex(0, nil)
 	}
@@ -169,8 +170,8 @@ func carried(was []reconciler.Replica, actions []reconciler.Action) []reconciler
 	return merged(was, put, gone)
 }
 
-// memoryBetween is nil where the same is remembered.
-func memoryBetween(was, is reconciler.Memory) *memoryForm {
+// memoryBetween is nil where the same is remembered, beside a catalog.
+func memoryBetween(was, is reconciler.Memory, x *catalog.Index) *memoryForm {
 	f := memoryForm{Next: is.Next, Models: between(was.Models, is.Models, sameMemory)}
 	if !slices.Equal(was.Orphans, is.Orphans) {
 		f.Orphans = said(is.Orphans)
@@ -178,7 +179,10 @@ func memoryBetween(was, is reconciler.Memory) *memoryForm {
 	if !reflect.DeepEqual(was.Brake, is.Brake) {
 		f.Brake = &is.Brake
 	}
-	if f.Next == was.Next && f.Models.IsZero() && f.Orphans == nil && f.Brake == nil {
+	if !sameMix(was.Mix, is.Mix) {
+		f.Mix = mixOf(is.Mix, x)
+	}
+	if f.Next == was.Next && f.Models.IsZero() && f.Orphans == nil && f.Brake == nil && f.Mix == nil {
 		return nil
 	}
 	return &f
@@ -186,13 +190,16 @@ func memoryBetween(was, is reconciler.Memory) *memoryForm {
 
 func sameMemory(a, b reconciler.ModelMemory) bool { return reflect.DeepEqual(a, b) }
 
-func (f *memoryForm) onto(was reconciler.Memory) reconciler.Memory {
+func (f *memoryForm) onto(was reconciler.Memory, x *catalog.Index) reconciler.Memory {
 	was.Next, was.Models = f.Next, f.Models.onto(was.Models)
 	if f.Orphans != nil {
 		was.Orphans = *f.Orphans
 	}
 	if f.Brake != nil {
 		was.Brake = *f.Brake
+	}
+	if f.Mix != nil {
+		was.Mix = f.Mix.mix(x)
 	}
 	return was
 }
