@@ -42,6 +42,9 @@ fi
 if [ "$growth" != 0 ] && [ "$large" != 0 ]; then
 	"$dir/harness" fill -nodes "$large,$growth" -policies "$ours $out/growth.jsonl"
 fi
+if [ "$large" != 0 ]; then
+	"$dir/llmgw" loop "$out/loop.jsonl" "$((large + 4))"
+fi
 if [ -n "$peers" ] && [ "$large" != 0 ]; then
 	# The peers' own modules build beside the harness; what they print is a line each.
 	for peer in nomad kube; do

@@ -205,6 +205,27 @@ func (s *sheet) growth(path string) error {
 	return nil
 }
 
+// loop is what the control loop does on a large fleet, by processor time.
+func (s *sheet) loop(path string) error {
+	all, err := decoded[looked](path)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		of := fmt.Sprintf("loop, %d nodes, %d replicas", l.Nodes, l.Replicas)
+		s.most(of, "a pass with nothing to do, ms", l.Idle, 5)
+		s.most(of, "a pass with nothing to do, allocations", l.IdleAllocs, 100)
+		s.most(of, "a pass with nothing to do, 100 beats, ms", l.Beats, 5)
+		s.most(of, fmt.Sprintf("a PDU lost, %d replicas, decided in, ms", l.Lost/lossRepeats), l.Loss, 50)
+		s.most(of, "a PDU lost, others that were touched", float64(l.Others), 0)
+		s.most(of, "a PDU lost, placed after a lower class", float64(l.Disorder), 0)
+		s.most(of, "headroom of 64, ms", l.Headroom, 5)
+		s.most(of, "explain, ms", l.Explain, 3)
+		s.most(of, "explain with a fix, ms", l.Fix, 100)
+	}
+	return nil
+}
+
 // peers are general schedulers at the same work in the same minutes.
 func (s *sheet) peers(path string) error {
 	all, err := fills(path)

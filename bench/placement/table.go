@@ -100,15 +100,18 @@ func fills(path string) ([]row, error) {
 }
 
 // timed reads what the policy timed of itself.
-func timed(path string) ([]times, error) {
+func timed(path string) ([]times, error) { return decoded[times](path) }
+
+// decoded reads a file of JSON lines.
+func decoded[T any](path string) ([]T, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var out []times
+	var out []T
 	for dec := json.NewDecoder(f); ; {
-		var t times
+		var t T
 		switch err := dec.Decode(&t); {
 		case errors.Is(err, io.EOF):
 			return out, nil
@@ -134,6 +137,7 @@ func table(w io.Writer, dir string) error {
 		{"large.txt", s.large},
 		{"fill.jsonl", s.fill},
 		{"growth.jsonl", s.growth},
+		{"loop.jsonl", s.loop},
 		{"peers.txt", s.peers},
 	} {
 		path := filepath.Join(dir, part.file)

@@ -47,6 +47,33 @@ default        /tmp/x policy -out /dev/null     4.284     4.294     4.267     4.
 	}
 }
 
+// TestLoop measures a small fleet, and says of every figure whether its goal is
+// met; those that are no times are.
+func TestLoop(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := run([]string{"loop", filepath.Join(dir, "loop.jsonl"), "1000"}, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	_ = table(&out, dir) // a busy machine may miss a time
+	for _, want := range []string{
+		"| loop, 1000 nodes, 1800 replicas | a pass with nothing to do, ms ",
+		"| a PDU lost, others that were touched           |      0.000 |     <= 0.000 | met",
+		"| a PDU lost, placed after a lower class         |      0.000 |     <= 0.000 | met",
+		"| explain with a fix, ms ",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("want the line\n%s\nin\n%s", want, out.String())
+		}
+	}
+	for _, args := range [][]string{{"loop"}, {"loop", "x", "y"}, {"loop", "x", "12"}} {
+		if err := run(args, nil, nil); err == nil {
+			t.Errorf("%v is taken", args)
+		}
+	}
+}
+
 func TestPolicyAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, in, want string }{

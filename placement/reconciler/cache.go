@@ -19,6 +19,8 @@ import (
 type Cache struct {
 	index *placement.Index
 	mix   placement.Mix
+	// prepared is how many models were prepared for later steps.
+	prepared int
 
 	// The groups are made of a catalog and a list of replicas, and what is known
 	// of those of a list of nodes.

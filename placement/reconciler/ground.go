@@ -85,3 +85,31 @@ func (g *group) wanted() (placement.Wanted, bool) {
 	}
 	return w, w.Replicas+w.Refused > 0
 }
+
+// How much a step prepares for later ones: so many hosts are asked anew, give or
+// take those of one model, and so many models are looked at.
+const (
+	preparedHosts  = 1000
+	preparedModels = 16
+)
+
+// prepare brings a part of what is remembered up to date, model after model, so
+// that a step with much to do has little to catch up with. One that has placed
+// something has done enough.
+func (s *step) prepare() {
+	c := s.cache
+	if len(s.plan.Actions) > 0 || c.index == nil {
+		return
+	}
+	asked := 0
+	for range min(preparedModels, len(c.groups)) {
+		g := c.groups[c.prepared%len(c.groups)]
+		c.prepared++
+		if g.entry == nil || g.own == 0 {
+			continue
+		}
+		if asked += c.index.Prepare(&g.entry.Model); asked >= preparedHosts {
+			return
+		}
+	}
+}

@@ -41,7 +41,9 @@ func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
 		s.tell(g)
 	}
 	s.findOrphans()
-	return s.result()
+	plan, next := s.result()
+	s.prepare()
+	return plan, next
 }
 
 // arrange makes the model's replicas what they should be. Whatever lets one go
