@@ -53,10 +53,10 @@ func (r *reign) reload(ctx context.Context) error {
 	if err != nil {
 		return r.storeFailed("what was ordered could not be read", err)
 	}
-	// What is known of silence is this process's own, and outlives a doubt.
-	memory.Brake, memory.Mix, memory.Cache = r.memory.Brake, r.memory.Mix, r.memory.Cache
+	// What is known of silence and the like is this process's own, and outlives a
+	// doubt.
 	r.restore(replicas)
-	r.replicas, r.memory = replicas, memory
+	r.replicas, r.memory = replicas, memory.Resume(r.memory)
 	r.known, r.fresh, r.delivered = true, true, false
 	r.pause, r.retryAt = backoff{}, time.Time{}
 	r.l.log.Info("what was ordered is loaded", "replicas", len(replicas), "epoch", r.epoch)

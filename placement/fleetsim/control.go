@@ -140,7 +140,6 @@ func (c *control) reload() error {
 	if err != nil {
 		return err
 	}
-	memory.Brake = c.memory.Brake
 	known := map[string]bool{}
 	var as []inventory.Allocation
 	for i := range replicas {
@@ -155,7 +154,7 @@ func (c *control) reload() error {
 		}
 	}
 	c.fleet.Restore(as)
-	c.replicas, c.memory, c.fresh = replicas, memory, true
+	c.replicas, c.memory, c.fresh = replicas, memory.Resume(c.memory), true
 	c.dispatch(replicas)
 	return nil
 }

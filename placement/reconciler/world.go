@@ -79,6 +79,13 @@ type Memory struct {
 	Cache *Cache
 }
 
+// Resume is a memory that was read back, with what an earlier one of the same
+// process has beside it and nobody keeps.
+func (m Memory) Resume(before Memory) Memory {
+	m.Brake, m.Mix, m.Cache = before.Brake, before.Mix, before.Cache
+	return m
+}
+
 // ModelMemory is what is remembered of one model.
 type ModelMemory struct {
 	// Failures are consecutive failed starts.
