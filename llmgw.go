@@ -94,6 +94,7 @@ var (
 	_ adminapi.Snapshots     = (*nodes)(nil)
 	_ adminapi.NodeCalls     = (*nodes)(nil)
 	_ adminapi.Statics       = statics{}
+	_ adminapi.Choices       = choices{}
 	_ adminapi.Keys          = (*keys)(nil)
 	_ adminapi.Authenticator = (*auth.Bearer)(nil)
 	_ control.Catalog        = (*catalog.Service)(nil)
@@ -260,7 +261,7 @@ func (c *ControlPlane) wireAdmin(context.Context) (err error) {
 		Auth: authenticator, Models: c.catalog, Cluster: c.loop, Operator: c.loop, Nodes: n, NodeCalls: n,
 		Usage: c.cfg.Store, Keys: &keys{c.cfg.Store, c.cfg.Settings.declaredKeys(), c.router}, Audit: c.cfg.Store, AdminTokens: c.cfg.Store,
 		JoinTokens: c.cfg.Store, NewJoinToken: c.newJoinToken, Pepper: c.cfg.Pepper, EngineKey: c.cfg.Pepper.EngineKey,
-		Statics: statics{c.router, c.catalog}, Store: c.cfg.Store, Leader: c.leader, Hosts: c.cfg.Settings.Listen.Admin.Names,
+		Statics: statics{c.router, c.catalog}, Choices: choices{c.router}, Store: c.cfg.Store, Leader: c.leader, Hosts: c.cfg.Settings.Listen.Admin.Names,
 		Version: c.cfg.Version, Started: c.started, Logger: c.logger,
 	})
 	return err

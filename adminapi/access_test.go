@@ -130,6 +130,18 @@ func TestUsageAndRequests(t *testing.T) {
 	wantRefusal(t, err, 404, "not_found", "a few seconds after a request ends")
 }
 
+func TestExplainRequest(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	c := h.client(t, storage.RoleViewer)
+	e, err := c.ExplainRequest(t.Context(), "req_known")
+	if err != nil || e.RequestID != "req_known" || len(e.Choices) != 2 || !strings.Contains(e.Choices[0].Why, "700 of 800 tokens") {
+		t.Errorf("want two choices with their sentences, got %+v, %v", e, err)
+	}
+	_, err = c.ExplainRequest(t.Context(), "req_old")
+	wantRefusal(t, err, 404, "not_found", "at the control plane that served it")
+}
+
 func TestTheLogOfChanges(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

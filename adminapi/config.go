@@ -44,6 +44,8 @@ type Config struct {
 	EngineKey func(replica string) string
 	// Statics nil: replicas that others run are not listed.
 	Statics Statics
+	// Choices nil: nobody can say why a request went where it went.
+	Choices Choices
 	// Store is shown in the summary and asked by readiness. Nil: there is none.
 	Store Health
 	// Leader says who leads. Nil: it is not shown.

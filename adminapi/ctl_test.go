@@ -129,6 +129,8 @@ func TestCommandsFromEndToEnd(t *testing.T) {
 		{"brake release", "", []string{"was not set"}},
 		{"replicas -o json", "", []string{"[]"}},
 		{"usage --by model", "", nil},
+		{"requests explain req_known", "", []string{"tiny-1", "yes", "120ms", "700", "0.5000", "in trouble"}},
+		{"requests explain req_known -o json", "", []string{`"cached_tokens": 700`, "only replica that could be asked"}},
 		{"audit list --object model:org/tiny", "", []string{"models.scale", "token:owner", "tester"}},
 		{"audit verify", "", []string{"whole"}},
 		{"keys create --name ci --model org/tiny --expires-in 24h", "", []string{"sk-llmgw-"}},
@@ -197,6 +199,7 @@ func TestCommandsThatFail(t *testing.T) {
 		code        int
 		says        string
 	}{
+		{"requests explain req_old", "", 1, "nothing is known of how request"},
 		{"models get nobody", "", 1, "there is no model \"nobody\""},
 		{"models add -f -", "name: x\nnope: 1\n", 1, `there is no field "nope"`},
 		{"models add -f -", "- a\n- b\n", 1, "must be one object"},

@@ -16,6 +16,7 @@ import (
 	"llmgw.io/llmgw/adminapi"
 	"llmgw.io/llmgw/adminapi/adminclient"
 	"llmgw.io/llmgw/adminapi/auth"
+	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement/reconciler"
@@ -112,6 +113,16 @@ func (f *fakeAgents) Logs(ctx context.Context, node, shard string, tail int, fol
 	return f.logs(ctx, node, shard, tail, follow)
 }
 
+// fakeChoices knows one request, which two replicas were asked for.
+type fakeChoices struct{}
+
+func (fakeChoices) ExplainRequest(id string) (view.RequestExplain, bool) {
+	options := []view.ChoiceOption{{Replica: "tiny-1", WorkMS: 120, CachedTokens: 700, AdapterResident: true, Cost: .5}, {Replica: "tiny-2", WaitMS: 90, WorkMS: 1500, LastResort: true}}
+	return view.ExplainRequest(id, []view.Choice{
+		{Model: "tiny", Replica: "tiny-1", PromptTokens: 800, Options: options, More: 7}, {Model: "tiny", Replica: "tiny-2", Options: options[1:]},
+	}), id == "req_known"
+}
+
 // house is a control plane without a loop: everything else is real.
 type house struct {
 	api      *adminapi.API
@@ -170,6 +181,7 @@ func newHouse(t *testing.T, change ...func(*adminapi.Config)) *house {
 		NewJoinToken: func() (adminapi.JoinSecret, error) {
 			return adminapi.JoinSecret{ID: "abcdefghij", Hash: strings.Repeat("ab", 32), Token: "llmgw-join-abcdefghij.CANARYJOIN.pin"}, nil
 		},
+		Choices:   fakeChoices{},
 		EngineKey: func(replica string) string { return "CANARYENGINE-" + replica },
 		Version:   "test", Logger: logger,
 	}

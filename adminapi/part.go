@@ -15,6 +15,7 @@ const (
 	agentsPart  part = "agents"
 	usagePart   part = "usage"
 	recordsPart part = "requests"
+	choicesPart part = "choices"
 	keysPart    part = "keys"
 	auditPart   part = "audit"
 	adminPart   part = "admin_tokens"
@@ -38,6 +39,8 @@ func (p part) lacks() string {
 		return "this control plane keeps no usage, so there is nothing to sum"
 	case recordsPart:
 		return "this control plane keeps no records of single requests, so none can be found"
+	case choicesPart:
+		return "this control plane serves no requests, so it chose no replica for any"
 	case keysPart:
 		return "this control plane has no store for client keys, so one made here would not survive a restart"
 	case auditPart:
@@ -57,7 +60,8 @@ func (a *API) wired() map[part]bool {
 	return map[part]bool{
 		noPart: true, catalogPart: a.cfg.Models != nil, clusterPart: a.cfg.Cluster != nil, ordersPart: a.cfg.Operator != nil && a.cfg.Cluster != nil,
 		nodesPart: a.cfg.Nodes != nil, agentsPart: a.cfg.NodeCalls != nil, usagePart: a.cfg.Usage != nil, recordsPart: records,
-		keysPart: a.cfg.Keys != nil, auditPart: a.cfg.Audit != nil, adminPart: a.cfg.AdminTokens != nil, joinPart: a.cfg.JoinTokens != nil,
+		choicesPart: a.cfg.Choices != nil,
+		keysPart:    a.cfg.Keys != nil, auditPart: a.cfg.Audit != nil, adminPart: a.cfg.AdminTokens != nil, joinPart: a.cfg.JoinTokens != nil,
 	}
 }
 

@@ -136,6 +136,12 @@ type Statics interface {
 	Statics() []view.Static
 }
 
+// Choices says how replicas were chosen for a request. It never blocks and the
+// answer belongs to the caller; false: nothing is known of the request.
+type Choices interface {
+	ExplainRequest(id string) (view.RequestExplain, bool)
+}
+
 // Health is the store as a thing that can be reached. Ping answers nil when it
 // can be read and written.
 type Health interface {

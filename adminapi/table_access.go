@@ -21,6 +21,10 @@ func trafficRoutes() []route {
 		summary: "Show the record of one client request", description: "Records are written a few seconds after a request ends.",
 		endpoint: answers((*API).getRequest),
 	}, {
+		method: http.MethodGet, pattern: "/requests/{id}/explain", name: "requests.explain", op: "ExplainRequest", scope: auth.Read, needs: choicesPart,
+		summary: "Show why a request went to its replica", description: "Only the newest choices are known, and only to the process that made them.",
+		endpoint: answers((*API).explainRequest),
+	}, {
 		method: http.MethodGet, pattern: "/audit", name: "audit.list", op: "Audit", scope: auth.Read, needs: auditPart,
 		summary: "List changes and who made them", description: "Newest first.",
 		query: pages(

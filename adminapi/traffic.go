@@ -49,6 +49,16 @@ func (a *API) getRequest(c *call) (view.Request, error) {
 	return view.RequestOf(r), nil
 }
 
+func (a *API) explainRequest(c *call) (view.RequestExplain, error) {
+	id := c.param("id")
+	e, ok := a.cfg.Choices.ExplainRequest(id)
+	if !ok {
+		return view.RequestExplain{}, missing("nothing is known of how request %q was served: it came to no replica, another router served it, "+
+			"or it is not among the newest few thousand any more; ask sooner, and at the control plane that served it", clip(id))
+	}
+	return e, nil
+}
+
 func (a *API) listAudit(c *call) ([]view.AuditEvent, error) {
 	limit, err := c.limit()
 	if err != nil {

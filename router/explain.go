@@ -36,6 +36,9 @@ type Decision struct {
 type Option struct {
 	Replica string
 	Candidate
+	// Cost is what the picker went by, where it has one: see [LeastDelay.Cost].
+	// Zero: it has none.
+	Cost float64
 }
 
 // decisions are the newest choices of this process, to be looked at by people.
@@ -59,10 +62,24 @@ func (r *Router) Decisions(request string) []Decision {
 		c := d.ring[(d.next+i)%len(d.ring)]
 		if c.Request == request {
 			c.Options = slices.Clone(c.Options)
+			r.price(&c)
 			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// price says what the picker saw in each option.
+func (r *Router) price(d *Decision) {
+	p, ok := r.cfg.Picker.(interface {
+		Cost(c Candidate, a Ask) float64
+	})
+	if !ok {
+		return
+	}
+	for i := range d.Options {
+		d.Options[i].Cost = p.Cost(d.Options[i].Candidate, d.Ask)
+	}
 }
 
 // keep notes the choice that the exchange has just made.

@@ -26,6 +26,11 @@ func (c *Client) Request(ctx context.Context, id string) (view.Request, error) {
 	return get[view.Request](ctx, c, nil, "requests", id)
 }
 
+// ExplainRequest shows why a request went to its replica.
+func (c *Client) ExplainRequest(ctx context.Context, id string) (view.RequestExplain, error) {
+	return get[view.RequestExplain](ctx, c, nil, "requests", id, "explain")
+}
+
 // AuditList narrows a listing of changes.
 type AuditList struct {
 	List

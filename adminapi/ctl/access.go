@@ -50,7 +50,48 @@ func (o outside) requests() *cli.Command {
 				return err
 			}
 			return s.whole(r)
-		}}))
+		}}),
+		o.leaf(leaf{name: "explain", usage: "Show why a request went to its replica", args: []string{"ID"}, ops: []string{"ExplainRequest"}, do: explainRequest}))
+}
+
+func explainRequest(ctx context.Context, s *session) error {
+	e, err := s.client.ExplainRequest(ctx, s.arg(0))
+	if err != nil {
+		return err
+	}
+	err = s.show(e, func() grid {
+		g := grid{head: []any{"try", "replica", "chosen", "wait", "work", "cached", "in flight", "cost", "note"}, none: "No replica was chosen."}
+		for i, c := range e.Choices {
+			for j, o := range c.Options {
+				g.add(i+1, o.Replica, map[bool]string{true: "yes"}[j == 0], milliseconds(o.WaitMS), milliseconds(o.WorkMS), o.CachedTokens,
+					o.Outstanding, fmt.Sprintf("%.4f", o.Cost), optionNote(o))
+			}
+		}
+		return g
+	})
+	if s.format == "table" {
+		for i, c := range e.Choices {
+			s.note("%d: %s", i+1, printable(c.Why))
+			if c.More > 0 {
+				s.note("%d: %d further replicas could have been chosen.", i+1, c.More)
+			}
+		}
+	}
+	return err
+}
+
+func milliseconds(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
+
+func optionNote(o view.ChoiceOption) string {
+	switch {
+	case o.LastResort:
+		return "in trouble"
+	case o.Share > 0 && o.Share < 1:
+		return fmt.Sprintf("warming up, %.0f %%", 100*o.Share)
+	case !o.AdapterResident:
+		return "another adapter"
+	}
+	return ""
 }
 
 func (o outside) audit() *cli.Command {

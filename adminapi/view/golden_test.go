@@ -51,6 +51,7 @@ func TestViewsAreGolden(t *testing.T) {
 		"hold_plan":      view.HoldPlanOf(reconciler.Reconciler{}.PlanHold(w.View, rackHold(), now, nil)),
 		"summary_brake":  view.SummaryOf(heldWorld(), view.Process{Version: "v1", Started: now.Add(-time.Hour)}),
 		"request":        view.RequestOf(record()),
+		"request_choice": view.ExplainRequest("req_1", []view.Choice{aChoice()}),
 		"usage":          view.UsageOf([]storage.UsageSum{{Scope: storage.ByTeam, ID: "default", Name: "Default", Keys: 2, Requests: 10, Errors: 1, LastAt: now}, {Scope: storage.ByTeam, ID: "idle"}}),
 		"audit":          view.AuditOf(events()),
 		"credentials": []any{
