@@ -38,6 +38,8 @@ func TestClientGone(t *testing.T) {
 		routertest.Stream(event(`{"choices":[{"index":0,"text":"a"}]}`), event(`{"choices":[{"index":0,"text":"b"}]}`))(rw, c)
 		routertest.Hang(rw, c)
 	}
+	const before, within = "before the headers", "in its middle"
+	tried := map[string]bool{}
 	for _, c := range []struct {
 		name, path, body string
 		answer           func(httpWriter, routertest.Call)
@@ -48,10 +50,15 @@ func TestClientGone(t *testing.T) {
 		{"chat stream before the headers", chatPath, streamBody, routertest.Hang, 0},
 		{"chat stream in its middle", chatPath, streamBody, tokens, 2},
 		{"completion before the headers", completionPath, `{"model":"m","prompt":"p"}`, routertest.Hang, 0},
+		{"completion in its middle", completionPath, `{"model":"m","prompt":"p"}`, half, 0},
+		{"completion stream before the headers", completionPath, `{"model":"m","prompt":"p","stream":true}`, routertest.Hang, 0},
 		{"completion stream in its middle", completionPath, `{"model":"m","prompt":"p","stream":true}`, text, 2},
 		{"embedding before the headers", embeddingPath, `{"model":"m","input":"i"}`, routertest.Hang, 0},
 		{"embedding in its middle", embeddingPath, `{"model":"m","input":"i"}`, half, 0},
 	} {
+		for _, when := range []string{before, within} {
+			tried[c.path+" "+when] = tried[c.path+" "+when] || strings.HasSuffix(c.name, when)
+		}
 		inWorld(t, nil, func(w *world) {
 			e := w.one(c.answer)
 			ctx, cancel := context.WithCancel(w.t.Context())
@@ -80,6 +87,11 @@ func TestClientGone(t *testing.T) {
 				t.Errorf("%s: there were the attempts %+v", c.name, row.Attempts)
 			}
 		})
+	}
+	for _, r := range router.Routes() {
+		if r.Method == http.MethodPost && !(tried[r.Path+" "+before] && tried[r.Path+" "+within]) {
+			t.Errorf("nobody went away from %s", r.Path)
+		}
 	}
 }
 

@@ -87,8 +87,32 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
+// Clients that give up waiting leave nothing waiting behind them
+// (kubeai-project/kubeai#9).
 func TestWaitingClientGone(t *testing.T) {
 	t.Parallel()
+	inWorld(t, nil, func(w *world) {
+		for range 5 {
+			go func() {
+				ctx, cancel := stdcontext.WithTimeout(w.t.Context(), time.Minute)
+				defer cancel()
+				w.do(w.request(http.MethodPost, chatPath, streamBody).WithContext(ctx))
+			}()
+		}
+		wait(t, 30*time.Second)
+		if m := w.router.Traffic().Models["m"]; m.Waiting != 5 {
+			t.Errorf("the traffic is %+v", m)
+		}
+		wait(t, 31*time.Second)
+		if m := w.router.Traffic().Models["m"]; m.Waiting != 0 || m.InFlight != 0 || time.Since(m.LastAsked) < time.Minute {
+			t.Errorf("the traffic is %+v, which was asked for %s ago", m, time.Since(m.LastAsked))
+		}
+		for _, row := range w.rows() {
+			if row.Outcome != storage.OutcomeCancelled || len(row.Attempts) != 0 {
+				t.Errorf("a row is %+v", row)
+			}
+		}
+	})
 	inWorld(t, nil, func(w *world) {
 		ctx, cancel := stdcontext.WithTimeout(w.t.Context(), time.Minute)
 		defer cancel()

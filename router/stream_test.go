@@ -171,16 +171,21 @@ func TestBrokenStreams(t *testing.T) {
 		{"clean end without an end", routertest.Stream(roleEvent, content("a")), storage.OutcomeUpstreamAborted, 200, 1},
 		{"clean end within an event", routertest.Stream(roleEvent, content("a"), strings.TrimSuffix(stopEvent, "\n\n")), storage.OutcomeUpstreamAborted, 200, 1},
 		{"error event in the middle", routertest.Stream(roleEvent, content("a"), event(`{"error":{"message":"CUDA error","code":500}}`), doneEvent), storage.OutcomeUpstreamAborted, 200, 1},
+		{"one choice ended of two", routertest.Stream(roleEvent, content("a"), stopEvent), storage.OutcomeUpstreamAborted, 200, 1},
 		{"after the headers", routertest.Cut(), storage.OutcomeUpstreamError, 502, 0},
 		{"after the role", routertest.Cut(roleEvent), storage.OutcomeUpstreamError, 502, 0},
 	} {
 		inWorld(t, nil, func(w *world) {
 			w.one(c.answer)
-			a := w.post(chatPath, streamBody)
+			body := streamBody
+			if strings.HasPrefix(c.name, "one choice") {
+				body = strings.Replace(body, "{", `{"n":2,`, 1)
+			}
+			a := w.post(chatPath, body)
 			if a.err != nil || a.status != c.status {
 				t.Errorf("%s: status %d, %v", c.name, a.status, a.err)
 			}
-			if strings.Contains(a.body, "[DONE]") || strings.Contains(a.body, `"stop"`) {
+			if strings.Contains(a.body, "[DONE]") || strings.Count(a.body, `"stop"`) != strings.Count(body, `"n":2`) {
 				t.Errorf("%s: an end was made up:\n%s", c.name, a.body)
 			}
 			if c.status == 200 {
