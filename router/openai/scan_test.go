@@ -184,13 +184,23 @@ func edited(m map[string]any, e openai.Edits) map[string]any {
 	}
 	if e.IncludeUsage {
 		o, _ := m["stream_options"].(map[string]any)
-		if o == nil {
+		if on, _ := o["include_usage"].(bool); o == nil || !on && countsAlong(o) {
 			o = map[string]any{}
 		}
 		o["include_usage"] = true
 		m["stream_options"] = o
 	}
 	return m
+}
+
+// countsAlong reports whether options ask for usage on every event.
+func countsAlong(options map[string]any) bool {
+	for name := range options {
+		if strings.EqualFold(name, "continuous_usage_stats") {
+			return true
+		}
+	}
+	return false
 }
 
 func checkRewrite(t testing.TB, body []byte, req *openai.Request, e openai.Edits) {
