@@ -25,7 +25,11 @@ type class struct {
 	base    []float64 // scores without what lies beyond the host
 	best    tournament
 	counts  [256]int32
-	group   *gathering // nil for a profile of one shard
+	told    [256]int32 // what counts were when they were put into the trace
+	// outscored and short are hosts with room that were not used, as the trace
+	// has them: another was better, or too few for a group stand together.
+	outscored, short int
+	group            *gathering // nil for a profile of one shard
 
 	// at and moved are how far the journals were read, scale is what the
 	// model's replicas were when spread was last weighed for all.
@@ -48,18 +52,20 @@ type answer struct {
 
 // class finds what is remembered of a profile, or starts to.
 func (x *Index) class(m *catalog.Model, p *catalog.Profile) *class {
-	key := classKey{m.Name, p.Name}
-	c := x.classes[key]
-	switch {
-	case c == nil:
-	case c.q.model == m && c.q.profile == p:
-		return c
-	case reflect.DeepEqual(c.q.model, m):
-		c.q.model, c.q.profile = m, p
+	if c := x.recent[p]; c != nil && c.q.model == m {
 		return c
 	}
-	c = newClass(x, m, p)
-	x.classes[key] = c
+	key := classKey{m.Name, p.Name}
+	c := x.classes[key]
+	if c != nil {
+		delete(x.recent, c.q.profile)
+	}
+	if c != nil && reflect.DeepEqual(c.q.model, m) {
+		c.q.model, c.q.profile = m, p
+	} else {
+		c = newClass(x, m, p)
+	}
+	x.classes[key], x.recent[p] = c, c
 	return c
 }
 
@@ -70,6 +76,9 @@ func (x *Index) followed(m *catalog.Model) *followed {
 		return f
 	}
 	if f == nil || !slices.Equal(f.stands.levels, levelsOf(m)) {
+		if f != nil {
+			f.over = true
+		}
 		f = &followed{stands: newStanding(x.land, m)}
 		x.models[m.Name] = f
 	}
@@ -108,8 +117,10 @@ func (c *class) readAll(x *Index) {
 
 // catchUp asks those hosts whose answer may have changed since the last time.
 func (c *class) catchUp(x *Index) {
-	if f := x.followed(c.q.model); f != c.follow {
-		c.follow, c.q.stands, c.scale = f, f.stands, 0
+	if c.follow.over || c.follow.model != c.q.model {
+		if f := x.followed(c.q.model); f != c.follow {
+			c.follow, c.q.stands, c.scale = f, f.stands, 0
+		}
 	}
 	if c.at < x.first {
 		c.readAll(x)
@@ -179,13 +190,13 @@ func (c *class) spread(x *Index) {
 // rescale weighs again where replicas of the model stand: elsewhere it does not
 // matter how many there are.
 func (c *class) rescale(s *standing) {
-	for _, hosts := range s.where {
-		for _, at := range hosts {
-			c.reconsider(at)
-		}
-	}
 	if s.nodes == nil {
 		return
+	}
+	for at, count := range s.nodes {
+		if count > 0 {
+			c.reconsider(int32(at))
+		}
 	}
 	for rack, count := range s.counts[0] {
 		if count > 0 {
@@ -285,9 +296,7 @@ func (c *class) choose() []Spot {
 	if c.group != nil {
 		chosen := c.gather(shards)
 		if chosen == nil {
-			if room > 0 {
-				c.trace.Counts[GroupShape] = room
-			}
+			c.tell(GroupShape, room)
 			return nil
 		}
 		c.count(shards)
@@ -311,19 +320,44 @@ func (c *class) spot(at int32) Spot {
 	return c.q.spot()
 }
 
-// count fills in the trace.
+// count fills in the trace: only what has changed since it was last told.
 func (c *class) count(chosen int) {
 	t := &c.trace
-	clear(t.Counts)
 	t.Chosen = chosen
-	for code := 1; code <= len(reasons)+min(len(c.q.placer.Filters), mostFilters+1); code++ {
-		if n := c.counts[code]; n > 0 {
-			t.Counts[c.reason(uint8(code))] += int(n)
+	codes := 1 + len(reasons) + min(len(c.q.placer.Filters), mostFilters+1)
+	if !slices.Equal(c.told[1:codes], c.counts[1:codes]) {
+		c.told = c.counts
+		clear(t.Counts)
+		c.outscored, c.short = 0, 0
+		for code := 1; code < codes; code++ {
+			if n := c.counts[code]; n > 0 {
+				t.Counts[c.reason(uint8(code))] += int(n)
+			}
 		}
 	}
-	if more := int(c.counts[0]) - chosen; chosen > 0 && more > 0 {
-		t.Counts[Outscored] = more
+	more := int(c.counts[0]) - chosen
+	if chosen == 0 {
+		more = 0
 	}
+	c.tell(GroupShape, 0)
+	c.tell(Outscored, more)
+}
+
+// tell puts into the trace how many hosts were not used though they have room.
+func (c *class) tell(r Reason, hosts int) {
+	has := &c.outscored
+	if r == GroupShape {
+		has = &c.short
+	}
+	switch {
+	case *has == hosts:
+		return
+	case hosts == 0:
+		delete(c.trace.Counts, r)
+	default:
+		c.trace.Counts[r] = hosts
+	}
+	*has = hosts
 }
 
 // mostFilters is how many of an embedder's filters are counted apart.

@@ -64,8 +64,8 @@ func (h *host) worth(a *inventory.Allocation) float64 {
 	devices := 0.0
 	for _, share := range a.Devices {
 		d := h.device(share.Index)
-		if share.MemoryMB > 0 && d != nil && d.of.MemoryMB > 0 {
-			devices += float64(share.MemoryMB) / float64(d.of.MemoryMB)
+		if share.MemoryMB > 0 && d != nil && d.memoryMB > 0 {
+			devices += float64(share.MemoryMB) / float64(d.memoryMB)
 		} else {
 			devices++
 		}

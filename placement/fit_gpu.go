@@ -9,7 +9,7 @@ import (
 
 // step is how far a device gets with a query: each step is a question that it
 // passed after all those before it.
-type step int
+type step int8
 
 const (
 	other   step = iota // of another class
@@ -35,18 +35,24 @@ type tally struct {
 	most           int
 }
 
-// reach asks one device every question, in order.
+// unknownStep stands for a kind of device that was not asked yet.
+const unknownStep step = -1
+
+// reach asks one device every question, in order. Those about what it is are
+// asked of each kind once.
 func (q *query) reach(d *device) step {
+	for int(d.kind) >= len(q.kinds) {
+		q.kinds = append(q.kinds, unknownStep)
+	}
+	s := q.kinds[d.kind]
+	if s == unknownStep {
+		s = q.reachKind(d)
+		q.kinds[d.kind] = s
+	}
 	switch {
-	case q.need.class != "" && d.of.Class != q.need.class:
-		return other
-	case d.of.MIG() && (q.need.devices > 1 || q.need.shared):
-		return ofClass
-	case d.capKnown && d.capability < q.need.capability:
-		return plain
-	case d.of.MemoryMB > 0 && d.nominalMB < q.need.deviceMB:
-		return capable
-	case !d.of.Healthy():
+	case s < large:
+		return s
+	case !d.healthy:
 		return large
 	}
 	if d.whole > 0 || d.shares > 0 && !q.need.shared {
@@ -56,6 +62,21 @@ func (q *query) reach(d *device) step {
 		return free
 	}
 	return roomy
+}
+
+// reachKind asks what is the same for all devices of a kind.
+func (q *query) reachKind(d *device) step {
+	switch {
+	case q.need.class != "" && d.of.Class != q.need.class:
+		return other
+	case d.of.MIG() && (q.need.devices > 1 || q.need.shared):
+		return ofClass
+	case d.capKnown && int(d.capability) < q.need.capability:
+		return plain
+	case d.memoryMB > 0 && d.nominalMB < q.need.deviceMB:
+		return capable
+	}
+	return large
 }
 
 // has reports whether any device is of the class. Banks are few and devices
@@ -84,7 +105,7 @@ func (q *query) count() {
 		d := &q.h.devices[i]
 		got := q.reach(d)
 		ended[got]++
-		if got >= ofClass && d.of.Healthy() && d.unused() {
+		if got >= ofClass && d.healthy && d.unused() {
 			t.untouched++
 		}
 		if got >= capable {
@@ -110,12 +131,12 @@ func (q *query) count() {
 // others use on it is what they then run out of.
 func (q *query) deviceRoom(d *device) (left, want int64, known bool) {
 	if q.need.shared {
-		return d.shareableMB, q.need.deviceMB, d.of.MemoryMB > 0 || d.whole > 0
+		return d.shareableMB, q.need.deviceMB, d.memoryMB > 0 || d.whole > 0
 	}
 	if want = q.need.deviceMB; want == 0 {
 		want = d.nominalMB / 10 * 9
 	}
-	return d.nominalMB - d.of.ForeignMB, want, d.of.MemoryMB > 0
+	return d.nominalMB - d.foreignMB, want, d.memoryMB > 0
 }
 
 func byClass(q *query) refusal {
@@ -195,7 +216,7 @@ func sayDeviceMemory(q *query, r refusal) string {
 	for i := range q.h.devices {
 		d := &q.h.devices[i]
 		if q.need.class == "" || d.of.Class == q.need.class {
-			used, reserved = used+d.of.ForeignMB, reserved+d.sharedMB
+			used, reserved = used+d.foreignMB, reserved+d.sharedMB
 		}
 	}
 	if reserved > 0 {

@@ -45,17 +45,23 @@ func (a amount) share(take int64) float64 {
 	return max(0, float64(a.free-take)/float64(a.all))
 }
 
-// device is one of a host's, with what is given out of it.
+// device is one of a host's, with what is given out of it. What questions ask
+// most often is copied out of it, because it is large and lies elsewhere.
 type device struct {
 	of          *inventory.Device
-	whole       int // allocations of all of it
-	shares      int // and of parts
-	sharedMB    int64
-	capability  int
-	capKnown    bool
+	index       int
+	memoryMB    int64
+	foreignMB   int64
 	nominalMB   int64
+	sharedMB    int64
 	shareableMB int64 // what those who share may still reserve; with memory known
+	whole       int32 // allocations of all of it
+	shares      int32 // and of parts
+	capability  int32
+	kind        int32 // its number in the measurer
 	bank        int8
+	capKnown    bool
+	healthy     bool
 }
 
 func (d *device) unused() bool { return d.whole == 0 && d.shares == 0 }
@@ -74,9 +80,10 @@ func (h *host) fill(n *inventory.Node, lasting bool) {
 	if lasting || len(h.devices) != len(n.Facts.Devices) {
 		h.devices, h.topo, h.pool = h.devices[:0], nil, n.Pool()
 		for i := range n.Facts.Devices {
-			d := device{of: &n.Facts.Devices[i]}
-			d.capability, d.capKnown = capability(d.of.ComputeCapability)
-			d.nominalMB = nominalMB(d.of)
+			of := &n.Facts.Devices[i]
+			d := device{of: of, index: of.Index, healthy: of.Healthy(), memoryMB: of.MemoryMB, foreignMB: of.ForeignMB, nominalMB: nominalMB(of)}
+			c, known := capability(of.ComputeCapability)
+			d.capability, d.capKnown = int32(c), known
 			h.devices = append(h.devices, d)
 		}
 	}
@@ -99,11 +106,11 @@ func (h *host) fillDevices(n *inventory.Node) {
 	h.untouched, h.vacant = 0, len(h.devices) > 0
 	for i := range h.devices {
 		d := &h.devices[i]
-		if d.shareableMB = d.of.MemoryMB - d.of.ForeignMB - d.sharedMB; d.whole > 0 {
+		if d.shareableMB = d.memoryMB - d.foreignMB - d.sharedMB; d.whole > 0 {
 			d.shareableMB = 0
 		}
 		switch {
-		case !d.of.Healthy():
+		case !d.healthy:
 		case d.unused():
 			h.untouched++
 		default:
@@ -125,11 +132,11 @@ func (d *device) give(share inventory.DeviceShare) {
 // device finds one by the index that allocations name, which is its place in
 // the list unless the agent says otherwise.
 func (h *host) device(index int) *device {
-	if index >= 0 && index < len(h.devices) && h.devices[index].of.Index == index {
+	if index >= 0 && index < len(h.devices) && h.devices[index].index == index {
 		return &h.devices[index]
 	}
 	for i := range h.devices {
-		if h.devices[i].of.Index == index {
+		if h.devices[i].index == index {
 			return &h.devices[i]
 		}
 	}

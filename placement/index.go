@@ -26,7 +26,9 @@ type Index struct {
 	kinds   *kinds
 	places  map[inventory.NodeID]int32
 	classes map[classKey]*class
-	models  map[catalog.Name]*followed
+	// recent finds a class by its profile's address, which costs less.
+	recent map[*catalog.Profile]*class
+	models map[catalog.Name]*followed
 	// journal is what changed, in order; its first entry has the number first.
 	journal []entry
 	first   int
@@ -48,6 +50,8 @@ type classKey struct {
 type followed struct {
 	model  *catalog.Model
 	stands *standing
+	// over says that the index counts anew, at other levels.
+	over bool
 }
 
 // undone is what a host was before a change.
@@ -207,6 +211,7 @@ func (x *Index) rebuild(nodes []*inventory.Node) {
 		x.places[n.ID] = int32(i)
 	}
 	x.classes, x.models = map[classKey]*class{}, map[catalog.Name]*followed{}
+	x.recent = map[*catalog.Profile]*class{}
 	x.first += len(x.journal)
 	x.journal = x.journal[:0]
 }

@@ -45,7 +45,7 @@ func (k *kinds) see(at int, h *host) {
 			k.of[at] = -1
 			return
 		}
-		if d.of.Healthy() {
+		if d.healthy {
 			healthy[d.bank]++
 		}
 	}

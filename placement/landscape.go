@@ -17,6 +17,10 @@ type landscape struct {
 	domains  []domain
 	numbers  map[domainKey]int32
 	gangs    []gang
+	// topologies are those of hosts, by how their devices lie; layout is room for
+	// such a key.
+	topologies map[string]*topology
+	layout     []byte
 }
 
 // plan is a level of the building: which hosts stand in which of its domains.
@@ -29,7 +33,7 @@ type plan struct {
 func newLandscape(p Placer, nodes []*inventory.Node) *landscape {
 	l := &landscape{
 		placer: p, measurer: newMeasurer(p.Mix), hosts: make([]host, len(nodes)),
-		plans: map[inventory.Level]*plan{}, numbers: map[domainKey]int32{},
+		plans: map[inventory.Level]*plan{}, numbers: map[domainKey]int32{}, topologies: map[string]*topology{},
 	}
 	l.gangs = gangsOf(l.measurer)
 	devices := 0

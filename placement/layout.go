@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"strconv"
 
 	"llmgw.io/llmgw/inventory"
 )
@@ -12,8 +13,6 @@ import (
 // i is the i-th device in order of index.
 type topology struct {
 	order []int // places in the host's list
-	// sorted says that the list is in that order, as agents send it.
-	sorted bool
 	// links are, by device, those it is linked to.
 	links []uint64
 	// numas and adapters are, by device, the bit of its memory node and of its
@@ -22,6 +21,14 @@ type topology struct {
 	numas, adapters []uint64
 	// blocks are aligned quads and pairs.
 	blocks []uint64
+	// picked remembers answers, at most mostPicked of them.
+	picked map[choice]uint64
+}
+
+// choice is so many of the open devices.
+type choice struct {
+	open  uint64
+	count int
 }
 
 const (
@@ -30,27 +37,46 @@ const (
 	// mostSets bounds how many sets are compared; any choice among 16 devices
 	// stays below it. Where there are more, only neighbours are.
 	mostSets = 13_000
+	// mostPicked bounds what a topology remembers.
+	mostPicked = 1024
 )
 
-// topology is the host's, worked out when it is first asked for.
-func (h *host) topology() *topology {
-	if h.topo == nil {
-		h.topo = topologyOf(h)
+// topology is a host's, worked out when it is first asked for. Hosts whose
+// devices lie alike have one between them, with what was picked on it.
+func (l *landscape) topology(h *host) *topology {
+	if h.topo != nil {
+		return h.topo
 	}
-	return h.topo
+	key := l.layout[:0]
+	for i := range h.devices {
+		d := h.devices[i].of
+		key = strconv.AppendInt(key, int64(d.Index), 10)
+		key = strconv.AppendInt(append(key, '@'), int64(d.NUMA), 10)
+		for _, peer := range d.NVLinkPeers {
+			key = strconv.AppendInt(append(key, '-'), int64(peer), 10)
+		}
+		key = append(strconv.AppendQuote(key, d.NearestNIC), ' ')
+	}
+	l.layout = key
+	t := l.topologies[string(key)]
+	if t == nil {
+		t = topologyOf(h)
+		l.topologies[string(key)] = t
+	}
+	h.topo = t
+	return t
 }
 
 // topologyOf works out the topology of a host's devices.
 func topologyOf(h *host) *topology {
 	n := len(h.devices)
 	bits := make([]uint64, 3*n)
-	t := &topology{order: make([]int, n), links: bits[:n], numas: bits[n : 2*n], adapters: bits[2*n:]}
+	t := &topology{order: make([]int, n), links: bits[:n], numas: bits[n : 2*n], adapters: bits[2*n:], picked: map[choice]uint64{}}
 	for i := range t.order {
 		t.order[i] = i
 	}
 	device := func(i int) *inventory.Device { return h.devices[t.order[i]].of }
 	slices.SortStableFunc(t.order, func(a, b int) int { return cmp.Compare(h.devices[a].of.Index, h.devices[b].of.Index) })
-	t.sorted = slices.IsSorted(t.order)
 	for i := range n {
 		t.numas[i], t.adapters[i] = 1<<i, 1<<i
 		for k := range n {
@@ -103,16 +129,22 @@ func (h harm) less(o harm) bool {
 // together picks so many of the open devices, as places in the host's list: see
 // pick.
 func (t *topology) together(open uint64, count int) uint64 {
-	if t.sorted {
-		return t.pick(open, count)
+	asked := choice{open, count}
+	out, known := t.picked[asked]
+	if known {
+		return out
 	}
-	var ordered, out uint64
+	var ordered uint64
 	for i, at := range t.order {
 		ordered |= (open >> at & 1) << i
 	}
 	for set := t.pick(ordered, count); set != 0; set &= set - 1 {
 		out |= 1 << t.order[bits.TrailingZeros64(set)]
 	}
+	if len(t.picked) == mostPicked {
+		clear(t.picked)
+	}
+	t.picked[asked] = out
 	return out
 }
 

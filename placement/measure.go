@@ -121,6 +121,7 @@ func (t *table) lost(cores int64, free []int64, unit int64) float64 {
 type measurer struct {
 	parts  []measuredPart
 	tables map[string]*table
+	kinds  map[deviceKind]int32
 	asks   []ask
 	key    []byte
 }
@@ -136,7 +137,7 @@ type measuredPart struct {
 var usualSizes = []int{1, 2, 4, 8}
 
 func newMeasurer(m Mix) *measurer {
-	out := &measurer{tables: map[string]*table{}}
+	out := &measurer{tables: map[string]*table{}, kinds: map[deviceKind]int32{}}
 	sum := 0.0
 	for _, p := range m.Parts {
 		part := measuredPart{chance: p.Weight}
@@ -175,7 +176,8 @@ func (m *measurer) survey(h *host) {
 	h.banks = h.banks[:0]
 	for i := range h.devices {
 		d := &h.devices[i]
-		at := slices.IndexFunc(h.devices[:i], func(o device) bool { return sameKind(&o, d) })
+		d.kind = m.kind(h, i)
+		at := slices.IndexFunc(h.devices[:i], func(o device) bool { return o.kind == d.kind })
 		if at >= 0 {
 			d.bank = h.devices[at].bank
 			h.banks[d.bank].all++
@@ -194,9 +196,31 @@ func (m *measurer) survey(h *host) {
 // mostBanks is the most kinds of devices that are told apart on a host.
 const mostBanks = 64
 
-// sameKind reports whether two devices are alike for every question.
-func sameKind(a, b *device) bool {
-	return a.of.Class == b.of.Class && a.of.MIG() == b.of.MIG() && a.nominalMB == b.nominalMB && a.capability == b.capability && a.capKnown == b.capKnown
+// deviceKind is what devices have in common that are alike for every question
+// about what they are.
+type deviceKind struct {
+	class      inventory.Class
+	mig, known bool
+	nominalMB  int64
+	capability int32
+}
+
+// kind is the number of the kind of a host's device. Neighbours are mostly alike.
+func (m *measurer) kind(h *host, i int) int32 {
+	d := &h.devices[i]
+	if i > 0 && h.devices[i-1].is() == d.is() {
+		return h.devices[i-1].kind
+	}
+	number, known := m.kinds[d.is()]
+	if !known {
+		number = int32(len(m.kinds))
+		m.kinds[d.is()] = number
+	}
+	return number
+}
+
+func (d *device) is() deviceKind {
+	return deviceKind{d.of.Class, d.of.MIG(), d.capKnown, d.nominalMB, d.capability}
 }
 
 // table is the one for a device of a host.
@@ -258,12 +282,12 @@ func (h *host) weigh() {
 	}
 	for i := range h.devices {
 		d := &h.devices[i]
-		if d.bank < 0 || !d.of.Healthy() || d.whole > 0 {
+		if d.bank < 0 || !d.healthy || d.whole > 0 {
 			continue
 		}
 		b := &h.banks[d.bank]
 		left := d.shareableMB
-		if d.shares == 0 && (d.of.MemoryMB == 0 || d.of.ForeignMB <= d.nominalMB/10) {
+		if d.shares == 0 && (d.memoryMB == 0 || d.foreignMB <= d.nominalMB/10) {
 			left = b.unit
 		}
 		if left > 0 {
@@ -312,8 +336,8 @@ func (q *query) suits(h *host) bool {
 func (q *query) suitsDevice(d *device) bool {
 	return (q.need.class == "" || d.of.Class == q.need.class) &&
 		(!d.of.MIG() || q.need.devices <= 1 && !q.need.shared) &&
-		(!d.capKnown || d.capability >= q.need.capability) &&
-		(d.of.MemoryMB == 0 || d.nominalMB >= q.need.deviceMB)
+		(!d.capKnown || int(d.capability) >= q.need.capability) &&
+		(d.memoryMB == 0 || d.nominalMB >= q.need.deviceMB)
 }
 
 // size is what a replica takes, in devices of so many MiB each. One without

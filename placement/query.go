@@ -25,6 +25,9 @@ type query struct {
 	// brief says that nobody reads a refusal's numbers.
 	brief bool
 
+	// kinds is how far each kind of device gets: see reach.
+	kinds []step
+
 	land   *landscape
 	stands *standing
 	// h is the host it looks at, at its place in the landscape. missing is

@@ -156,7 +156,7 @@ func (q *query) bestShare(cores int64) (at int, lost float64) {
 		if q.reach(d) != roomy {
 			continue
 		}
-		if d.bank < 0 || d.of.MemoryMB == 0 {
+		if d.bank < 0 || d.memoryMB == 0 {
 			if at < 0 {
 				at, lost = i, rest
 			}
@@ -212,7 +212,7 @@ func (q *query) sharedLeft() float64 {
 		all += q.h.banks[b].all
 	}
 	for i := range q.h.devices {
-		if d := &q.h.devices[i]; d.of.MemoryMB > 0 {
+		if d := &q.h.devices[i]; d.memoryMB > 0 {
 			return max(0, left-float64(q.need.deviceMB)/float64(d.nominalMB)) / float64(max(1, all))
 		}
 	}

@@ -15,7 +15,7 @@ type standing struct {
 	plans  []*plan           // of the levels
 	counts [][]int32         // by level, then by domain of the plan
 	nodes  []int32           // by host
-	where  map[string][]int32
+	where  map[string]stood
 	// moved are the hosts at which something came or went, in order; the first
 	// has the number first. Only an index keeps it.
 	moved []int32
@@ -49,40 +49,69 @@ func levelsOf(m *catalog.Model) []inventory.Level {
 	return out
 }
 
+// stood are the hosts of a replica, one for each shard; most have one.
+type stood struct {
+	first int32
+	any   bool // first is one of them
+	rest  []int32
+}
+
+// has reports whether a host, or another of its domain, is among them. of is
+// the domain of each host; nil asks for the host.
+func (at *stood) has(host int32, of []int32) bool {
+	same := func(o int32) bool { return o == host || of != nil && of[o] == of[host] }
+	return at.any && same(at.first) || slices.ContainsFunc(at.rest, same)
+}
+
+// leave takes one of a host's shards away, if there is one.
+func (at *stood) leave(host int32) bool {
+	if i := slices.Index(at.rest, host); i >= 0 {
+		at.rest = slices.Delete(at.rest, i, i+1)
+		return true
+	}
+	was := at.any && at.first == host
+	at.any = at.any && !was
+	return was
+}
+
+func (at *stood) come(host int32) {
+	if at.any {
+		at.rest = append(at.rest, host)
+		return
+	}
+	at.first, at.any = host, true
+}
+
+func (at *stood) none() bool { return !at.any && len(at.rest) == 0 }
+
 // add counts a shard of a replica on a host, or takes it away.
 func (s *standing) add(l *landscape, host int32, replica string, by int32) {
 	if s.where == nil {
-		s.where = map[string][]int32{}
+		s.where = map[string]stood{}
 		s.nodes = make([]int32, len(l.hosts))
 		for _, p := range s.plans {
 			s.counts = append(s.counts, make([]int32, len(p.members)))
 		}
 	}
 	at := s.where[replica]
-	if by < 0 {
-		i := slices.Index(at, host)
-		if i < 0 {
-			return
-		}
-		at = slices.Delete(at, i, i+1)
+	if by < 0 && !at.leave(host) {
+		return
 	}
-	if !slices.Contains(at, host) {
+	if !at.has(host, nil) {
 		s.nodes[host] += by
 	}
 	for i, p := range s.plans {
-		of := p.of
-		number := of[host]
-		if number >= 0 && !slices.ContainsFunc(at, func(o int32) bool { return of[o] == number }) {
+		if number := p.of[host]; number >= 0 && !at.has(host, p.of) {
 			s.counts[i][number] += by
 		}
 	}
-	if len(at) == 0 {
+	if at.none() {
 		s.total += int(by)
 	}
 	if by > 0 {
-		at = append(at, host)
+		at.come(host)
 	}
-	if len(at) == 0 {
+	if at.none() {
 		delete(s.where, replica)
 	} else {
 		s.where[replica] = at

@@ -31,10 +31,10 @@ func (q *query) take() []inventory.DeviceShare {
 		}
 	}
 	if bits.OnesCount64(open) > q.need.devices {
-		open = q.h.topology().together(open, q.need.devices)
+		open = q.land.topology(q.h).together(open, q.need.devices)
 	}
 	for ; open != 0; open &= open - 1 {
-		out = append(out, inventory.DeviceShare{Index: q.h.devices[bits.TrailingZeros64(open)].of.Index})
+		out = append(out, inventory.DeviceShare{Index: q.h.devices[bits.TrailingZeros64(open)].index})
 	}
 	slices.SortFunc(out, func(a, b inventory.DeviceShare) int { return cmp.Compare(a.Index, b.Index) })
 	return out

@@ -187,8 +187,11 @@ func oneGroup(n *inventory.Node, _ *catalog.Model, p *catalog.Profile) string {
 	most := 0
 	for i := range n.Facts.Devices {
 		d := &n.Facts.Devices[i]
-		if d.Class != p.GPU.Class || len(d.NVLinkPeers) >= len(n.Facts.Devices)-1 {
+		if d.Class != p.GPU.Class {
 			continue
+		}
+		if len(d.NVLinkPeers) >= len(n.Facts.Devices)-1 {
+			return "" // one group is all of the node
 		}
 		together := 0
 		for _, peer := range append([]int{d.Index}, d.NVLinkPeers...) {
