@@ -42,6 +42,7 @@ type Agent struct {
 	// starts what outlives the order to end where engines are to be stopped.
 	ledger  *ledger
 	cgroups process.Cgroups
+	claims  claims
 	spawn   func(run func(context.Context))
 
 	mu     sync.Mutex
@@ -163,6 +164,9 @@ func (a *Agent) open() error {
 	for _, id := range l.ids() {
 		if e, ok := l.entry(id); ok {
 			known[e.Mark] = true
+			if e.Mark != "" && !e.Down {
+				a.claims.keep(id, e.Shard.Devices) // until it is seen what became of its engine
+			}
 		}
 	}
 	a.cgroups.Prune()

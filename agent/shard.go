@@ -88,6 +88,7 @@ func (s *shard) running(ctx context.Context) (context.Context, context.CancelFun
 // running, or when the shard is gone and forgotten.
 func (s *shard) run(ctx context.Context) {
 	err := s.adopt()
+	s.leaveDevices()
 	if err != nil {
 		s.fail(err)
 	}
@@ -96,6 +97,7 @@ func (s *shard) run(ctx context.Context) {
 		switch {
 		case stop:
 			s.bringDown(ctx)
+			s.leaveDevices()
 			err = nil
 			if _, _, absent := s.wish(); absent && ctx.Err() == nil {
 				s.forget()
@@ -112,6 +114,7 @@ func (s *shard) run(ctx context.Context) {
 		default:
 			err = s.watch(ctx)
 		}
+		s.leaveDevices()
 		if errors.Is(err, context.Canceled) {
 			err = nil // what was wanted has changed meanwhile
 		}

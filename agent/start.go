@@ -43,6 +43,9 @@ func (s *shard) bringUp(ctx context.Context) error {
 	if err := os.MkdirAll(s.dir(), 0o700); err != nil {
 		return folderFailure(err, s.dir())
 	}
+	if err := s.claimDevices(ctx, d); err != nil {
+		return err
+	}
 	e, err := s.a.reserve(d, host, s.a.marks+rand.Text())
 	if err != nil {
 		return err
