@@ -150,8 +150,8 @@ fuzz: ## Fuzz each target for FUZZTIME (10s).
 	@scripts/fuzz.sh $(GO) $(FUZZTIME)
 
 .PHONY: sim
-sim: ## Long simulations of placement and reconciling; SEED=n repeats one.
-	SEED=$(SEED) $(GO) test -tags long -count=1 -timeout 60m -run Sim ./placement/...
+sim: ## Long simulations of placement and reconciling, and their laws; SEED=n repeats one.
+	SEED=$(SEED) $(GO) test -tags long -count=1 -timeout 60m -run 'Sim|Law|Fix' ./placement/...
 
 .PHONY: bench
 bench: ## Go benchmarks; BENCH=name for some.

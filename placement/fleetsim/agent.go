@@ -300,7 +300,31 @@ func (a *agent) fetched(files []inventory.Weight) {
 
 func (a *agent) away() bool { return a.s.now.Sub(a.heardAt) >= awayAfter }
 
-// run starts an engine: from here on it holds its devices and its port.
+// inTheWay reports whether an engine runs that leaves no room on a device.
+func (a *agent) inTheWay(spot inventory.Allocation) bool {
+	for _, d := range spot.Devices {
+		var shared int64
+		for _, e := range a.engines {
+			for _, o := range e.spot.Devices {
+				switch {
+				case o.Index != d.Index:
+				case o.MemoryMB == 0 || d.MemoryMB == 0:
+					return true
+				default:
+					shared += o.MemoryMB
+				}
+			}
+		}
+		for _, dev := range a.facts.Devices {
+			if dev.Index == d.Index && dev.MemoryMB > 0 && shared+d.MemoryMB > dev.MemoryMB-dev.ForeignMB {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// start starts an engine: from here on it holds its devices and its port.
 func (a *agent) start(sh *shard) {
 	name := sh.order.replica.Model
 	e := &engine{

@@ -201,7 +201,7 @@ func (c *control) decide(try int) {
 		c.keep(w, plan, memory)
 		return
 	}
-	c.s.after(c.s.between(time.Millisecond, thinks), func() { c.carryOut(w, plan, memory, try) })
+	c.s.after(c.s.takes(thinks), func() { c.carryOut(w, plan, memory, try) })
 }
 
 // carryOut takes the room, then keeps the plan.
@@ -221,7 +221,7 @@ func (c *control) carryOut(w reconciler.World, plan reconciler.Plan, memory reco
 		return
 	}
 	c.s.laws.reserved(c, plan)
-	c.s.after(c.s.between(time.Millisecond, writes), func() { c.keep(w, plan, memory) })
+	c.s.after(c.s.takes(writes), func() { c.keep(w, plan, memory) })
 }
 
 // keep writes the plan and the memory, and only then lets agents know.

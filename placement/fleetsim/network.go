@@ -15,13 +15,17 @@ type network struct {
 	lateBy time.Duration
 	// loss and dup are the shares of those that never come, and come twice.
 	loss, dup float64
+	// slow is the share of the control plane's own steps that take up to slowBy
+	// more: a pause, or a store that is busy.
+	slow   float64
+	slowBy time.Duration
 }
 
 func usualNetwork() network {
 	return network{least: time.Millisecond, most: 20 * time.Millisecond}
 }
 
-const netKeys = "delay=2ms-40ms late=1%:3s loss=0.1% dup=0.1%"
+const netKeys = "delay=2ms-40ms late=1%:3s loss=0.1% dup=0.1% slow=1%:2s"
 
 func (n *network) read(text string) error {
 	w := parseWords(text)
@@ -34,14 +38,19 @@ func (n *network) read(text string) error {
 		}
 		n.least, n.most = least, most
 	}
-	if v, ok := w.value("late"); ok {
-		part, by, _ := strings.Cut(v, ":")
-		f, isShare := share(part)
-		d, err := time.ParseDuration(by)
-		if !isShare || err != nil || d < 0 {
-			return fmt.Errorf("late=%s is no share and span; write one such as late=1%%:3s", v)
+	for key, to := range map[string]struct {
+		share *float64
+		by    *time.Duration
+	}{"late": {&n.late, &n.lateBy}, "slow": {&n.slow, &n.slowBy}} {
+		if v, ok := w.value(key); ok {
+			part, by, _ := strings.Cut(v, ":")
+			f, isShare := share(part)
+			d, err := time.ParseDuration(by)
+			if !isShare || err != nil || d < 0 {
+				w.fail("%s=%s is no share and span; write one such as %s=1%%:3s", key, v, key)
+			}
+			*to.share, *to.by = f, d
 		}
-		n.late, n.lateBy = f, d
 	}
 	for key, field := range map[string]*float64{"loss": &n.loss, "dup": &n.dup} {
 		if v, ok := w.value(key); ok {
@@ -86,6 +95,15 @@ func (s *sim) delay() time.Duration {
 	d := s.between(n.least, n.most)
 	if s.chance(n.late) {
 		d += s.between(0, n.lateBy)
+	}
+	return d
+}
+
+// takes is how long a step of the control plane takes.
+func (s *sim) takes(most time.Duration) time.Duration {
+	d := s.between(time.Millisecond, most)
+	if s.chance(s.sc.net.slow) {
+		d += s.between(0, s.sc.net.slowBy)
 	}
 	return d
 }

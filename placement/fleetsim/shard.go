@@ -156,7 +156,13 @@ func (sh *shard) missing() (files []inventory.Weight, bytes int64) {
 	return files, bytes
 }
 
+// launch starts the engine, once those on their way out have left its devices:
+// the control plane may have given a device on while nobody heard the node.
 func (sh *shard) launch() {
+	if sh.a.inTheWay(sh.order.spot) {
+		sh.later(readyLook, sh.launch)
+		return
+	}
 	if sh.port == 0 {
 		sh.port = sh.a.newPort()
 	}

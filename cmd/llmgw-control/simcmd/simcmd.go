@@ -26,6 +26,7 @@ func Command() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that chance begins with"},
 			&cli.DurationFlag{Name: "for", Usage: "how much virtual `TIME` is run; default: to the last event, and an hour"},
+			&cli.BoolFlag{Name: "heal", Usage: "make everything whole after the last event, and ask that it converges within 120 s and comes to rest"},
 		},
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if cmd.Args().Len() != 1 {
@@ -44,7 +45,7 @@ func run(out io.Writer, file string, cmd *cli.Command) error {
 	if cmd.Duration("for") < 0 {
 		return badInput("--for is below zero; give it a span such as 24h")
 	}
-	o := fleetsim.Options{For: cmd.Duration("for")}
+	o := fleetsim.Options{For: cmd.Duration("for"), Heal: cmd.Bool("heal")}
 	report := fleetsim.Run(sc, o, source(cmd.Uint64("seed")))
 	if _, err := fmt.Fprint(out, report); err != nil {
 		return err

@@ -1,0 +1,6 @@
+//go:build !long
+
+package fleetsim_test
+
+// lawSeeds is how many random fleets are tried.
+const lawSeeds = 50
