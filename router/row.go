@@ -47,6 +47,7 @@ func appendAttempts(dst []byte, attempts []storage.Attempt) []byte {
 			dst = append(dst, ',')
 		}
 		dst = openai.AppendString(append(dst, `{"replica":`...), a.Replica)
+		dst = appendText(dst, "model", a.Model)
 		dst = appendNumber(dst, "status", int64(a.Status))
 		dst = append(appendText(dst, "error", a.Error), '}')
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,13 +67,21 @@ func fullRow(id string) storage.Request {
 		ID: id, At: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), KeyID: "k", UserID: "u\"\\\n", ProjectID: "p", Model: "m\x01é世",
 		ServedModel: "s", Replica: "r", Endpoint: "chat", Stream: true, Status: 200, Outcome: storage.OutcomeOK, Latency: 5, Queued: 6,
 		FirstByte: 7, PromptTokens: 1 << 40, CachedTokens: 9, CompletionTokens: 10, Estimated: true, CostMicros: -1,
-		Attempts: []storage.Attempt{{Replica: "a", Status: 503, Error: "e"}, {Replica: "b"}}, EndUser: "<x>",
+		Attempts: []storage.Attempt{{Replica: "a", Model: "n", Status: 503, Error: "e"}, {Replica: "b"}}, EndUser: "<x>",
 		Tags: map[string]string{"t": "v"},
 	}
 }
 
 func TestRowIsTheJSONOfItsType(t *testing.T) {
 	t.Parallel()
+	full := fullRow("x")
+	for _, v := range []reflect.Value{reflect.ValueOf(full), reflect.ValueOf(full.Attempts[0])} {
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("fullRow leaves out %s.%s, so nothing shows that it is written", v.Type(), v.Type().Field(i).Name)
+			}
+		}
+	}
 	for _, want := range []storage.Request{fullRow("x"), {ID: "y"}} {
 		var got storage.Request
 		if err := json.Unmarshal(appendRow(nil, &want), &got); err != nil {
