@@ -29,6 +29,8 @@ type File struct {
 	// as root, else llmgw under the user's state folder.
 	DataDir string  `json:"data_dir,omitempty"`
 	Log     LogFile `json:"log,omitempty"`
+	// OTel is where metrics and traces are sent.
+	OTel OTelFile `json:"otel,omitempty"`
 	// Models are declared: read-only over the API.
 	Models []catalog.Model `json:"models,omitempty"`
 	// Keys are declared client keys.
@@ -117,6 +119,19 @@ type LogFile struct {
 	Format string `json:"format,omitempty"`
 	// Access writes a line for every request; it names no prompt and no key.
 	Access bool `json:"access,omitempty"`
+}
+
+// OTelFile says where metrics and traces are sent. Metrics can be scraped from
+// the admin listener at /metrics whatever stands here.
+type OTelFile struct {
+	// Endpoint is the base URL of a collector that takes OTLP over HTTP, such as
+	// "http://collector:4318". Empty: nothing is sent, and nothing is traced.
+	Endpoint string `json:"endpoint,omitempty"`
+	// Headers go with everything that is sent.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Sample is the share of traces kept of those that begin here, above 0 up to
+	// 1. Zero: all.
+	Sample float64 `json:"sample,omitempty"`
 }
 
 // KeyFile declares a client key: its hash as "llmgw-control token hash" prints

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"llmgw.io/llmgw/adminapi"
 	"llmgw.io/llmgw/adminapi/auth"
@@ -63,6 +64,11 @@ type Config struct {
 	Logger *slog.Logger
 	// MeterProvider nil takes the global one.
 	MeterProvider metric.MeterProvider
+	// TracerProvider nil takes the global one.
+	TracerProvider trace.TracerProvider
+	// Metrics answers scrapes at /metrics of the admin listener, with a viewer's
+	// token. Nil: there is nothing to scrape there.
+	Metrics http.Handler
 }
 
 // ControlPlane is the whole control plane with its router, wired from the
@@ -238,7 +244,7 @@ func routerConfig(cfg Config) router.Config {
 	l := cfg.Settings.Limits
 	rc := router.Config{
 		Declared: cfg.Settings.declaredKeys(), Pepper: cfg.Pepper, TrustedProxies: cfg.Settings.Listen.Client.TrustedProxies,
-		Upstream: cfg.Upstream, Logger: cfg.Logger, MeterProvider: cfg.MeterProvider, AccessLog: cfg.Settings.Log.Access,
+		Upstream: cfg.Upstream, Logger: cfg.Logger, MeterProvider: cfg.MeterProvider, TracerProvider: cfg.TracerProvider, AccessLog: cfg.Settings.Log.Access,
 		Limits: router.Limits{
 			Body: l.Body, Queue: l.Queue, ColdWait: time.Duration(l.ColdWait), Retries: l.Retries,
 			Connect: time.Duration(l.Connect), FirstToken: time.Duration(l.FirstToken), Idle: time.Duration(l.Idle),
@@ -262,6 +268,7 @@ func (c *ControlPlane) wireAdmin(context.Context) (err error) {
 		Usage: c.cfg.Store, Keys: &keys{c.cfg.Store, c.cfg.Settings.declaredKeys(), c.router}, Audit: c.cfg.Store, AdminTokens: c.cfg.Store,
 		JoinTokens: c.cfg.Store, NewJoinToken: c.newJoinToken, Pepper: c.cfg.Pepper, EngineKey: c.cfg.Pepper.EngineKey,
 		Statics: statics{c.router, c.catalog}, Choices: choices{c.router}, Store: c.cfg.Store, Leader: c.leader, Hosts: c.cfg.Settings.Listen.Admin.Names,
+		Metrics: c.cfg.Metrics,
 		Version: c.cfg.Version, Started: c.started, Logger: c.logger,
 	})
 	return err

@@ -40,17 +40,19 @@ func New(cfg Config) (*API, error) {
 		a.root.Get(path, probe)
 		a.root.Head(path, probe)
 	}
+	a.root.Get("/metrics", a.guard(a.metrics))
 	a.root.Mount(Base, a.routes)
 	a.root.NotFound(a.guard(a.notFound))
 	a.root.MethodNotAllowed(a.guard(a.notFound))
 	return a, nil
 }
 
-// ServeHTTP serves everything under Base, and the probes /healthz and /readyz.
+// ServeHTTP serves everything under Base, the probes /healthz and /readyz, and
+// /metrics.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.root.ServeHTTP(w, r) }
 
 // Mount puts everything under Base into another program's router, without the
-// probes, which are that program's own.
+// probes and the metrics, which are that program's own.
 func (a *API) Mount(r chi.Router) { r.Mount(Base, a.routes) }
 
 // mux makes the router from the table.

@@ -3,6 +3,7 @@ package adminapi_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -96,6 +97,24 @@ func TestOnlyProbesAreOpen(t *testing.T) {
 	}
 	if w := h.ask(http.MethodGet, "/healthz", "", "Authorization", ""); w.Code != http.StatusOK {
 		t.Errorf("without its store it is alive still; got %d", w.Code)
+	}
+}
+
+// Metrics name models and how much they are used: they are for those who may
+// read.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *adminapi.Config) {
+		c.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "llmgw_up 1\n") })
+	})
+	if w := h.ask(http.MethodGet, "/metrics", "", "Authorization", ""); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "llmgw_up") {
+		t.Errorf("without a token: %d %s", w.Code, w.Body)
+	}
+	if w := h.ask(http.MethodGet, "/metrics", "", "Authorization", "Bearer "+h.tokens[storage.RoleViewer]); w.Code != http.StatusOK || w.Body.String() != "llmgw_up 1\n" {
+		t.Errorf("with a viewer's token: %d %s", w.Code, w.Body)
+	}
+	if w := newHouse(t).ask(http.MethodGet, "/metrics", ""); w.Code != http.StatusNotImplemented {
+		t.Errorf("where there are none: %d %s", w.Code, w.Body)
 	}
 }
 

@@ -3,6 +3,7 @@ package adminapi
 import (
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"llmgw.io/llmgw/storage"
@@ -48,6 +49,9 @@ type Config struct {
 	Choices Choices
 	// Store is shown in the summary and asked by readiness. Nil: there is none.
 	Store Health
+	// Metrics answers scrapes at /metrics, with a token that may read. Nil: there
+	// is nothing to scrape.
+	Metrics http.Handler
 	// Leader says who leads. Nil: it is not shown.
 	Leader func() string
 	// Hosts are names, beside addresses and localhost, that requests may be

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"llmgw.io/llmgw/adminapi/auth"
 	"llmgw.io/llmgw/adminapi/view"
 )
 
@@ -25,6 +26,7 @@ func Document(version string) ([]byte, error) {
 	paths := object{
 		"/healthz": probeDoc("Live", "Say that the process answers"),
 		"/readyz":  probeDoc("Ready", "Say that requests will be served"),
+		"/metrics": metricsDoc(),
 	}
 	for _, r := range table() {
 		path := Base + r.pattern
@@ -66,6 +68,13 @@ func probeDoc(op, summary string) object {
 	return object{"get": object{
 		"operationId": lowerFirst(op), "summary": summary, "security": []any{},
 		"responses": object{"200": object{"description": "Yes", "content": text}, "503": object{"description": "No", "content": text}},
+	}}
+}
+
+func metricsDoc() object {
+	return object{"get": object{
+		"operationId": "metrics", "summary": "Answer a scrape in the form of Prometheus", "x-llmgw-scope": string(auth.Read),
+		"responses": object{"200": object{"description": "Metrics", "content": object{"text/plain": object{"schema": object{"type": "string"}}}}},
 	}}
 }
 

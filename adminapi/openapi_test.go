@@ -74,7 +74,7 @@ func TestDocumentHasEveryRow(t *testing.T) {
 			t.Errorf("%s %s: want needs %q and scope %q, got %+v", r.method, r.pattern, r.needs, r.scope, op)
 		}
 	}
-	if want := len(rows) + len([]string{"healthz", "readyz"}); n != want {
+	if want := len(rows) + len([]string{"healthz", "readyz", "metrics"}); n != want {
 		t.Errorf("want %d operations, got %d", want, n)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"llmgw.io/llmgw/adminapi/auth"
 )
 
 // readyLimit is how long the store may take to say that it is there.
@@ -26,6 +28,22 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	probe(w, http.StatusOK, "ok\n")
+}
+
+// metrics answers a scrape. Loopback is not trust: names of models and how much
+// they are used are for those who may read.
+func (a *API) metrics(w http.ResponseWriter, r *http.Request, _ string) error {
+	who, err := a.cfg.Auth.Authenticate(r)
+	switch {
+	case err != nil:
+		return err
+	case !who.Has(auth.Read):
+		return refuse(http.StatusForbidden, codeForbidden, "%s may not read; use a token with the role %s", who.Principal, auth.LeastRole(auth.Read))
+	case a.cfg.Metrics == nil:
+		return refuse(http.StatusNotImplemented, codeNotWired, "this process has no metrics to scrape; give the configuration of the control plane a Metrics handler")
+	}
+	a.cfg.Metrics.ServeHTTP(w, r)
+	return nil
 }
 
 func probe(w http.ResponseWriter, status int, text string) {

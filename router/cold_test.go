@@ -197,6 +197,7 @@ func TestStatics(t *testing.T) {
 			if a := w.post(chatPath, chatBody); a.status != 200 {
 				t.Errorf("answered %d %s", a.status, a.body)
 			}
+			synctest.Wait() // and then all are probed
 		}
 		if g, b, n := len(good.Calls()), len(bare.Calls()), len(wrong.Calls()); g+b != 10 || g == 0 || b == 0 || n != 0 {
 			t.Errorf("good was asked %d times, bare %d, wrong %d", g, b, n)

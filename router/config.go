@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"llmgw.io/llmgw/router/outlier"
 	"llmgw.io/llmgw/storage"
@@ -66,6 +67,8 @@ type Config struct {
 	Logger *slog.Logger
 	// MeterProvider nil takes the global one.
 	MeterProvider metric.MeterProvider
+	// TracerProvider nil takes the global one.
+	TracerProvider trace.TracerProvider
 }
 
 // Limits bound requests. The zero value stands for the defaults beside the fields.
@@ -131,6 +134,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MeterProvider == nil {
 		c.MeterProvider = otel.GetMeterProvider()
+	}
+	if c.TracerProvider == nil {
+		c.TracerProvider = otel.GetTracerProvider()
 	}
 	if c.Dial == nil {
 		c.Dial = (&net.Dialer{Timeout: l.Connect, KeepAlive: 30 * time.Second}).DialContext

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/openai"
 	"llmgw.io/llmgw/router/steer"
@@ -25,6 +27,7 @@ type exchange struct {
 	start time.Time
 	addr  netip.Addr
 	out   client
+	span  trace.Span
 
 	// stranger requests leave no row.
 	stranger bool
@@ -72,6 +75,7 @@ func (r *Router) begin(w http.ResponseWriter, req *http.Request, ep endpoint) *e
 	}
 	w.Header()["X-Request-Id"] = []string{x.row.ID}
 	x.out.init(w)
+	r.spans.begin(x)
 	return x
 }
 
@@ -85,6 +89,7 @@ func (x *exchange) end() {
 		prompts.Put(x.prompt)
 		x.prompt = nil
 	}
+	x.endSpan()
 }
 
 // fail ends the exchange with an error: as an answer, as an event of a stream

@@ -128,6 +128,7 @@ func (t *try) over(d *demand, f *failure) {
 		end.Failed, end.Unreachable, end.Full = f.blames(), f.unreachable, f.full
 	}
 	for _, n := range d.health.ended(t.b.ID, end, now) {
+		t.x.r.seen.putOut(t.g.model())
 		t.x.r.log.Warn("a replica is asked last for a while", "why", n.Why, "model", string(t.g.model()), "replica", n.ID)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"llmgw.io/llmgw/router/openai"
 	"llmgw.io/llmgw/storage"
 )
@@ -97,16 +99,20 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) (f *failure) {
 	w := newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
 	defer w.done()
 	t := &try{x: x, g: g, b: b, p: p, w: w, began: time.Now()}
+	ctx, t.span = x.r.spans.attempt(ctx, g, b, x.ep.name)
 	f = t.do(ctx)
 	t.over(d, f)
+	at := &x.row.Attempts[len(x.row.Attempts)-1]
 	if f != nil {
-		x.row.Attempts[len(x.row.Attempts)-1].Error = f.why
+		at.Error = f.why
+		x.r.seen.failed(g.model(), f.why)
 		if f.blames() {
 			x.r.statics.failed(b)
 			x.r.log.LogAttrs(ctx, slog.LevelDebug, "a replica failed a request", slog.String("model", string(g.model())),
 				slog.String("replica", b.ID), slog.String("why", f.why))
 		}
 	}
+	endAttempt(t.span, at)
 	return f
 }
 
@@ -118,6 +124,7 @@ type try struct {
 	p *replica
 	w *watch
 
+	span  trace.Span
 	began time.Time
 	first time.Time // when its first content came; zero: none has
 }
@@ -133,7 +140,7 @@ func (t *try) do(ctx context.Context) *failure {
 	}
 	body := t.x.bodyFor(t.g.served(t.b))
 	req := (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: t.header(), Body: body.send(), ContentLength: int64(len(body.b)),
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: t.header(ctx), Body: body.send(), ContentLength: int64(len(body.b)),
 		GetBody: func() (io.ReadCloser, error) { return body.send(), nil },
 		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
@@ -187,7 +194,7 @@ func (t *try) secrets() []string {
 
 // header is what a replica is told: our own, and of the client's only the trace.
 // Its key, its cookies and its encodings are no business of an engine.
-func (t *try) header() http.Header {
+func (t *try) header(ctx context.Context) http.Header {
 	h := make(http.Header, 8)
 	h["Content-Type"] = []string{"application/json"}
 	h["Accept-Encoding"] = []string{"identity"} // compressed events would come late
@@ -199,11 +206,7 @@ func (t *try) header() http.Header {
 	if t.b.Key != "" {
 		h["Authorization"] = []string{"Bearer " + t.b.Key}
 	}
-	for _, name := range [...]string{"Traceparent", "Tracestate"} {
-		if v := t.x.req.Header[name]; len(v) == 1 && len(v[0]) <= 512 {
-			h[name] = v
-		}
-	}
+	traceHeader(ctx, t.span, t.x.req.Header, h)
 	return h
 }
 

@@ -34,6 +34,7 @@ type Router struct {
 	hasher   steer.Hasher
 	// decisions are kept for people to look at.
 	decisions decisions
+	spans     tracing
 	// unknown counts requests without a credential that holds; they leave no row.
 	unknown atomic.Int64
 }
@@ -53,10 +54,11 @@ func New(cfg Config) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Router{
+	r := &Router{
 		cfg: cfg, log: cfg.Logger, since: time.Now(), door: newDoor(&cfg), ledger: l, statics: newStatics(&cfg), demands: demands{rules: cfg.Trouble},
-		retries: newRetryBudget(), seen: seen, hasher: steer.NewHasher(),
-	}, nil
+		retries: newRetryBudget(), seen: seen, hasher: steer.NewHasher(), spans: newTracing(cfg.TracerProvider),
+	}
+	return r, r.observe(cfg.MeterProvider)
 }
 
 // Run ships rows to the store, probes static endpoints and forgets what is gone,

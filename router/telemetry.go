@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -14,12 +15,13 @@ import (
 // semantic conventions where they have one.
 type instruments struct {
 	duration, first, tokens metric.Float64Histogram
+	failures, ejected       metric.Int64Counter
 }
 
 func newInstruments(p metric.MeterProvider) (*instruments, error) {
-	m := p.Meter("llmgw.io/llmgw/router")
+	m := p.Meter(scopeName)
 	var s instruments
-	var errs [3]error
+	var errs [5]error
 	s.duration, errs[0] = m.Float64Histogram("gen_ai.server.request.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time from a request's first byte to the end of its answer."),
 		metric.WithExplicitBucketBoundaries(.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92))
@@ -29,6 +31,10 @@ func newInstruments(p metric.MeterProvider) (*instruments, error) {
 	s.tokens, errs[2] = m.Float64Histogram("gen_ai.client.token.usage", metric.WithUnit("{token}"),
 		metric.WithDescription("Tokens of requests, prompts and answers apart."),
 		metric.WithExplicitBucketBoundaries(1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576))
+	s.failures, errs[3] = m.Int64Counter("llmgw.router.attempts.failed", metric.WithUnit("{attempt}"),
+		metric.WithDescription("Attempts at a replica that failed; another replica may have answered."))
+	s.ejected, errs[4] = m.Int64Counter("llmgw.router.replicas.ejected", metric.WithUnit("{replica}"),
+		metric.WithDescription("Replicas that were put out for a while."))
 	return &s, errors.Join(errs[:]...)
 }
 
@@ -40,6 +46,7 @@ func (s *instruments) request(ctx context.Context, row *storage.Request) {
 	}
 	common := []attribute.KeyValue{
 		attribute.String("gen_ai.operation.name", operation(row.Endpoint)),
+		attribute.String("gen_ai.provider.name", provider),
 		attribute.String("gen_ai.request.model", row.ServedModel),
 		attribute.String("llmgw.outcome", string(row.Outcome)),
 	}
@@ -53,6 +60,40 @@ func (s *instruments) request(ctx context.Context, row *storage.Request) {
 			s.tokens.Record(ctx, float64(n), metric.WithAttributeSet(set), metric.WithAttributes(attribute.String("gen_ai.token.type", kind)))
 		}
 	}
+}
+
+// observe has what waits and what is in flight read at every collection.
+func (r *Router) observe(p metric.MeterProvider) error {
+	m := p.Meter(scopeName)
+	waiting, err := m.Int64ObservableGauge("llmgw.router.requests.waiting", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests held until a replica is ready."))
+	flying, err2 := m.Int64ObservableGauge("llmgw.router.requests.in_flight", metric.WithUnit("{request}"),
+		metric.WithDescription("Requests being answered, by replica."))
+	if err = errors.Join(err, err2); err != nil {
+		return err
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		t := r.Traffic()
+		for model, d := range t.Models {
+			o.ObserveInt64(waiting, int64(d.Waiting), metric.WithAttributes(attribute.String("gen_ai.request.model", string(model))))
+		}
+		for id, d := range t.Replicas {
+			o.ObserveInt64(flying, int64(d.InFlight), metric.WithAttributes(attribute.String("llmgw.replica", id)))
+		}
+		return nil
+	}, waiting, flying)
+	return err
+}
+
+// putOut counts a replica that is asked last from now on.
+func (s *instruments) putOut(model catalog.Name) {
+	s.ejected.Add(context.Background(), 1, metric.WithAttributes(attribute.String("gen_ai.request.model", string(model))))
+}
+
+// failed counts an attempt that failed.
+func (s *instruments) failed(model catalog.Name, why string) {
+	s.failures.Add(context.Background(), 1, metric.WithAttributes(
+		attribute.String("gen_ai.request.model", string(model)), attribute.String("error.type", why)))
 }
 
 func operation(endpoint string) string {

@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw"
+	"llmgw.io/llmgw/internal/telemetry"
 	"llmgw.io/llmgw/storage/bunstore"
 )
 
@@ -59,13 +60,20 @@ func settings(cmd *cli.Command) (llmgw.File, error) {
 	return f, f.Check()
 }
 
-// open prepares the data folder and opens the store in it.
-func open(ctx context.Context, f llmgw.File) (llmgw.Config, *bunstore.Store, error) {
-	cfg, err := llmgw.Prepare(f, version)
+// open prepares the data folder and opens the store in it, and what is measured.
+func open(ctx context.Context, f llmgw.File) (cfg llmgw.Config, closeAll func() error, err error) {
+	if cfg, err = llmgw.Prepare(f, version); err != nil {
+		return cfg, nil, err
+	}
+	t, err := telemetry.Open(ctx, telemetry.Config{
+		Service: "llmgw-control", Version: version, Instance: f.DataDir,
+		Endpoint: f.OTel.Endpoint, Headers: f.OTel.Headers, Sample: f.OTel.Sample, Logger: cfg.Logger,
+	})
 	if err != nil {
 		return cfg, nil, err
 	}
+	cfg.MeterProvider, cfg.TracerProvider, cfg.Metrics = t.Meters(), t.Tracers(), t.Metrics()
 	store, err := bunstore.Open(ctx, bunstore.Config{DSN: f.StoreDSN(), Logger: cfg.Logger})
 	cfg.Store = store
-	return cfg, store, err
+	return cfg, func() error { t.Flush(cfg.Logger); return store.Close() }, err
 }

@@ -28,17 +28,17 @@ func serveCommand() *cli.Command {
 // serve runs a control plane until ctx ends; ready, when it is not nil, is
 // called once it listens.
 func serve(ctx context.Context, cmd *cli.Command, f llmgw.File, ready func(*llmgw.ControlPlane, llmgw.Addresses)) (err error) {
-	cfg, store, err := open(ctx, f)
+	cfg, closeAll, err := open(ctx, f)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer func() { err = errors.Join(err, closeAll()) }()
 	cfg.InsecureAdmin = cmd.Bool("insecure-admin")
 	c, err := llmgw.New(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if err := llmgw.EnsureAdminToken(ctx, store, cfg.Pepper, filepath.Join(f.DataDir, "admin.token")); err != nil {
+	if err := llmgw.EnsureAdminToken(ctx, cfg.Store, cfg.Pepper, filepath.Join(f.DataDir, "admin.token")); err != nil {
 		return err
 	}
 	go llmgw.ReloadOnHangup(ctx, cfg.Logger, func() (llmgw.File, error) { return settings(cmd) }, c.Reload)
@@ -58,11 +58,11 @@ func routerCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			cfg, store, err := open(ctx, f)
+			cfg, closeAll, err := open(ctx, f)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, store.Close()) }()
+			defer func() { err = errors.Join(err, closeAll()) }()
 			r, err := llmgw.NewRequestRouter(ctx, cfg)
 			if err != nil {
 				return err

@@ -11,8 +11,8 @@ type door struct {
 	module string
 	// at lists rooms, as patterns, and files, which may hold a star.
 	at []string
-	// tests opens the door for every test file and every test helper, and for
-	// nothing else.
+	// tests opens the door for every test file and every test helper, beside the
+	// rooms of at.
 	tests bool
 }
 
@@ -40,9 +40,10 @@ func (s *source) checkDoor(doors []door, imp imported) (finding, bool) {
 	case !ok:
 		return s.found(imp.pos, fmt.Sprintf("%s has no door", imp.path),
 			"use what is there already, or add a row to doors_table.go that names the one room it may enter"), true
-	case d.tests && !s.test && !helper(s.room):
+	case d.open(s) || d.tests && (s.test || helper(s.room)):
+	case len(d.at) == 0:
 		return s.found(imp.pos, fmt.Sprintf("%s is for tests only", imp.path), "move the code that needs it into a test"), true
-	case !d.tests && !d.open(s):
+	default:
 		return s.found(imp.pos, fmt.Sprintf("%s may not be imported in %s", imp.path, called(s.room)),
 			fmt.Sprintf("it comes in at %s: ask that room through a seam", strings.Join(d.at, ", "))), true
 	}

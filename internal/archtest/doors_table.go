@@ -21,7 +21,10 @@ func doors() []door {
 		// HTTP, rates and telemetry.
 		{module: "github.com/go-chi/chi/v5", at: []string{"adminapi", "router", "agent/hub", "examples/..."}},
 		{module: "golang.org/x/time", at: []string{"router", "adminapi/auth", "agent/hub"}},
-		{module: "go.opentelemetry.io/otel", at: []string{root, "router", "placement/control", "agent"}},
+		{module: "go.opentelemetry.io/otel", at: []string{root, "router", "placement/control", "agent", "internal/telemetry"}},
+		{module: "go.opentelemetry.io/otel/sdk", at: []string{"internal/telemetry"}, tests: true},
+		{module: "go.opentelemetry.io/otel/exporters", at: []string{"internal/telemetry"}},
+		{module: "github.com/prometheus/client_golang", at: []string{"internal/telemetry"}},
 
 		// The terminal.
 		{module: "github.com/urfave/cli/v3", at: []string{"cmd/...", "adminapi/ctl"}},

@@ -84,7 +84,7 @@ func roofWalls() []wall {
 			"internal/durable", "internal/pki", "internal/safedial",
 		}},
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{
-			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl", "cmd/llmgw-control/simcmd",
+			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl", "cmd/llmgw-control/simcmd", "internal/telemetry",
 		}},
 		{room: "cmd/llmgw-control/simcmd", freeTests: true, may: []string{"placement/fleetsim"}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
@@ -97,6 +97,7 @@ func roofWalls() []wall {
 		{room: "internal/durable"},
 		{room: "internal/pki"},
 		{room: "internal/safedial"},
+		{room: "internal/telemetry"},
 		{room: "internal/tinygguf"},
 		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},
 		{room: "bench/gateway"},
