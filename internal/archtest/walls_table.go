@@ -86,7 +86,9 @@ func roofWalls() []wall {
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{
 			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl", "cmd/llmgw-control/simcmd", "internal/telemetry",
 		}},
-		{room: "cmd/llmgw-control/simcmd", freeTests: true, may: []string{"placement/fleetsim"}},
+		{room: "cmd/llmgw-control/simcmd", freeTests: true, may: []string{
+			root, "placement/fleetsim", "placement/replay", "storage", "storage/journalfile",
+		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
 			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
 		}},

@@ -216,6 +216,7 @@ func (c *control) carryOut(w reconciler.World, plan reconciler.Plan, memory reco
 		return
 	case err != nil:
 		c.s.report.Stale++
+		c.tell(w, plan, memory, Stale)
 		c.publish(plan)
 		c.finish(plan.WakeAt)
 		return
@@ -235,10 +236,11 @@ func (c *control) keep(w reconciler.World, plan reconciler.Plan, memory reconcil
 				c.fleet.Release(string(a.Replica.ID))
 			}
 		}
+		c.tell(w, plan, memory, Failed)
 		c.failed(err)
 		return
 	}
-	before := c.memory
+	c.tell(w, plan, memory, Kept)
 	c.memory = memory
 	c.s.orders = c.s.orders[plan.OrdersDone:]
 	if len(plan.Actions) > 0 {
@@ -254,11 +256,15 @@ func (c *control) keep(w reconciler.World, plan reconciler.Plan, memory reconcil
 	}
 	c.s.report.passed(c, plan)
 	c.s.laws.kept(plan)
-	if c.s.o.Passed != nil {
-		c.s.o.Passed(w, before, plan, memory)
-	}
 	c.publish(plan)
 	c.finish(plan.WakeAt)
+}
+
+// tell lets whoever watches know of a pass.
+func (c *control) tell(w reconciler.World, plan reconciler.Plan, after reconciler.Memory, o Outcome) {
+	if c.s.o.Passed != nil {
+		c.s.o.Passed(Pass{Epoch: c.epoch, World: w, Memory: c.memory, Plan: plan, After: after, Outcome: o})
+	}
 }
 
 // publish shows routers what is there now.

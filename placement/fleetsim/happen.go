@@ -126,8 +126,9 @@ func (s *sim) wish(e *event) {
 func (s *sim) forget(e *event) {
 	s.admin(func(c *control) error {
 		for _, a := range s.some(e.on) {
-			// A node that is not lost is refused, as it should be.
-			_ = c.fleet.forget(a.id)
+			if err := c.fleet.forget(a.id); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -22,12 +22,36 @@ type Options struct {
 	Heal bool
 	// FirstOnly ends the run at the first law that breaks.
 	FirstOnly bool
-	// Passed, when set, is told every pass of the control loop: what it looked
-	// at, what it remembered, its plan, and what it remembers now.
-	Passed func(w reconciler.World, before reconciler.Memory, plan reconciler.Plan, after reconciler.Memory)
+	// Passed, when set, is told every pass of the control loop, in order. What it
+	// is given is not changed later.
+	Passed func(p Pass)
 	// Reconciler is the policy that is run. The zero value is the default one.
 	Reconciler reconciler.Reconciler
 }
+
+// Pass is one look of a control loop: what it looked at and remembered, what it
+// wanted, what it remembers after that, and what became of it.
+type Pass struct {
+	Epoch   int64
+	World   reconciler.World
+	Memory  reconciler.Memory
+	Plan    reconciler.Plan
+	After   reconciler.Memory
+	Outcome Outcome
+}
+
+// Outcome is what became of a plan, in the words of a journal.
+type Outcome string
+
+// The outcomes.
+const (
+	// Kept means that it is carried out.
+	Kept Outcome = "kept"
+	// Stale means that the fleet had changed meanwhile: nothing was carried out.
+	Stale Outcome = "stale"
+	// Failed means that the store did not keep it: nothing was carried out.
+	Failed Outcome = "failed"
+)
 
 // Run runs a scenario. Equal scenarios, options and sources of chance give equal
 // reports.

@@ -2,6 +2,7 @@ package simcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,7 +20,7 @@ func Command() *cli.Command {
 	return &cli.Command{
 		Name:      "sim",
 		Usage:     "run a described fleet, its models and a day's events in virtual time, through the code that decides for real fleets",
-		ArgsUsage: "FILE",
+		ArgsUsage: "FILE, or --replay PATH",
 		Description: "FILE has the parts net, fleet, models and trace; examples/fleets has one, and the package placement/fleetsim\n" +
 			"says what may stand in it. The same FILE and seed give the same report. The command exits with 1 when a law\n" +
 			"of the scheduler broke, and with 2 when FILE does not read.",
@@ -27,17 +28,26 @@ func Command() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that chance begins with"},
 			&cli.DurationFlag{Name: "for", Usage: "how much virtual `TIME` is run; default: to the last event, and an hour"},
 			&cli.BoolFlag{Name: "heal", Usage: "make everything whole after the last event, and ask that it converges within 120 s and comes to rest"},
+			&cli.StringFlag{Name: "journal", Usage: "write every decision with what it rests on to the journal in `FOLDER`, as a control plane does"},
+			&cli.StringFlag{Name: "replay", Usage: "decide again what the journal at `PATH` has (of sim, or of a control plane), and show what would differ"},
 		},
-		Action: func(_ context.Context, cmd *cli.Command) error {
-			if cmd.Args().Len() != 1 {
+		Action: func(ctx context.Context, cmd *cli.Command) error {
+			files, path := cmd.Args().Len(), cmd.String("replay")
+			switch {
+			case path != "" && files == 0:
+				return again(ctx, cmd.Root().Writer, path)
+			case path != "":
+				return badInput("--replay decides what a journal has, and runs no scenario; leave %s out", cmd.Args().First())
+			case files != 1:
 				return badInput("sim wants one file: llmgw-control sim examples/fleets/200-nodes.txt")
 			}
-			return run(cmd.Root().Writer, cmd.Args().First(), cmd)
+			return run(ctx, cmd.Root().Writer, cmd)
 		},
 	}
 }
 
-func run(out io.Writer, file string, cmd *cli.Command) error {
+func run(ctx context.Context, out io.Writer, cmd *cli.Command) (err error) {
+	file := cmd.Args().First()
 	sc, err := load(file)
 	if err != nil {
 		return err
@@ -46,6 +56,14 @@ func run(out io.Writer, file string, cmd *cli.Command) error {
 		return badInput("--for is below zero; give it a span such as 24h")
 	}
 	o := fleetsim.Options{For: cmd.Duration("for"), Heal: cmd.Bool("heal")}
+	if dir := cmd.String("journal"); dir != "" {
+		j, failed := openJournal(ctx, dir)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, j.close()) }()
+		o.Passed = j.note
+	}
 	report := fleetsim.Run(sc, o, source(cmd.Uint64("seed")))
 	if _, err := fmt.Fprint(out, report); err != nil {
 		return err
