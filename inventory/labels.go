@@ -38,6 +38,17 @@ func (r *Registry) SetLabels(ctx context.Context, id NodeID, change map[string]*
 	return n, nil
 }
 
+// Relabelled is a copy of the node with the operators' labels changed as SetLabels
+// changes them, on trial: what that refuses, this does.
+func (n *Node) Relabelled(change map[string]*string) (*Node, error) {
+	if err := checkLabels(n.Settings.Labels, change); err != nil {
+		return nil, fmt.Errorf("label node %s: %w", n.ID, err)
+	}
+	c := *n
+	c.Settings.Labels = labelled(n.Settings.Labels, change)
+	return &c, nil
+}
+
 // labelled copies labels with a change made. None is nil.
 func labelled(has map[string]string, change map[string]*string) map[string]string {
 	out := maps.Clone(has)

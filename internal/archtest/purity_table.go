@@ -11,6 +11,7 @@ func pureRooms() []pureRoom {
 		{room: "placement"},
 		{room: "placement/fix"},
 		{room: "placement/reconciler"},
+		{room: "placement/dryrun"},
 		{room: "placement/replay"},
 		// What the inventory keeps it keeps with a context, so the file that calls it has one.
 		{room: "placement/fleetsim", except: []string{"registry.go"}},

@@ -148,9 +148,11 @@ func sameVersions(a, b *inventory.Snapshot) bool {
 func (r *reign) publish(w reconciler.World, plan reconciler.Plan) {
 	r.keepTraces(plan)
 	r.wakeAt = plan.WakeAt
+	memory := r.memory
+	memory.Cache = nil // it is the loop's own
 	r.l.publish(&reconciler.View{
 		At: w.Now, Epoch: r.epoch, Catalog: w.Catalog, Fleet: r.l.cfg.Fleet.Snapshot(),
-		Replicas: r.replicas, Health: plan.Health, Traces: r.traces, Traffic: w.Traffic, Mix: r.memory.Mix, Brake: plan.Brake,
+		Replicas: r.replicas, Health: plan.Health, Traces: r.traces, Traffic: w.Traffic, Mix: r.memory.Mix, Memory: memory, Brake: plan.Brake,
 	})
 }
 

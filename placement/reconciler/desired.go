@@ -62,7 +62,7 @@ func (s *step) schedule(m *catalog.Model, t *target, most int) {
 	if m.Scaling == nil || len(m.Scaling.Schedule) == 0 {
 		return
 	}
-	floor := scheduled(m.Scaling.Schedule, s.now)
+	floor := Scheduled(m.Scaling.Schedule, s.now)
 	if floor > most {
 		t.clamps = append(t.clamps, fmt.Sprintf("The schedule asks for %d replicas and scaling.max allows %d; raise scaling.max to have more.", floor, most))
 		floor = most

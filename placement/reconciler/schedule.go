@@ -8,11 +8,11 @@ import (
 	"llmgw.io/llmgw/catalog"
 )
 
-// scheduled is the highest floor of the windows that are open. Times are UTC,
+// Scheduled is the highest floor of the windows that are open. Times are UTC,
 // From is in the window and Until is not; a window that passes midnight belongs
 // to the day on which it opens. One that does not read is never open: the
 // catalog refuses it.
-func scheduled(windows []catalog.Window, now time.Time) int {
+func Scheduled(windows []catalog.Window, now time.Time) int {
 	floor := 0
 	for _, w := range windows {
 		if open(w, now.UTC()) {

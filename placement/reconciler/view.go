@@ -25,6 +25,9 @@ type View struct {
 	Traffic Traffic
 	// Mix is what placements are judged by.
 	Mix placement.Mix
+	// Memory is what the loop remembers, without its cache: what a dry run goes on
+	// from.
+	Memory Memory
 	// Brake is set while lost replicas are not replaced.
 	Brake Brake
 }
