@@ -97,6 +97,37 @@ func TestJournal(t *testing.T) {
 	})
 }
 
+// TestJournalOfWhatWasStale writes down what was decided on a fleet that changed
+// meanwhile.
+func TestJournalOfWhatWasStale(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, j, f := newModels(), &memstore.Journal{}, &recorder{}
+		var registry *inventory.Registry
+		f.reserve = func(n int) {
+			facts := registry.Snapshot().Node("a1").Facts
+			facts.Kernel = strings.Repeat("x", n)
+			registry.Apply("a1", inventory.Report{Facts: &facts}, time.Now())
+		}
+		r := start(t, "one", newStore(), m, twoNodes, f.wrap, func(c *control.Config) { c.Journal = j })
+		registry = r.registry
+		after(time.Second)
+		m.set(model("tiny", 1))
+		synctest.Wait()
+		r.stop()
+		stale := 0
+		for data := range entriesOf(j) {
+			if strings.Contains(string(data), `"outcome":"stale"`) {
+				stale++
+			}
+		}
+		if stale != 1 {
+			t.Errorf("want one pass whose plan was stale, got %d", stale)
+		}
+		replayed(t, j)
+	})
+}
+
 // TestJournalThatHangs goes on deciding while the journal takes nothing, counts
 // what it left out, and writes again afterwards.
 func TestJournalThatHangs(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 
 const (
 	// scribeQueue is how many passes may wait to be written down. A pass that finds
-	// no place is counted and left out: the loop waits for no disk.
-	scribeQueue = 32
+	// no place is left out: the loop waits for no disk.
+	scribeQueue = 64
 	// scribeRetry is how long nothing is written down after the journal failed.
 	scribeRetry = time.Minute
 )
@@ -28,7 +28,8 @@ type scribe struct {
 	log     *slog.Logger
 	passes  chan replay.Pass
 	done    chan struct{}
-	// missed are passes that were not written down since the last that was.
+	// missed are passes that decided something and were not written down, since the
+	// last that was. What others looked at, the next pass has too.
 	missed atomic.Int64
 
 	// The rest is the writing goroutine's.
@@ -58,6 +59,12 @@ func (s *scribe) note(p replay.Pass) {
 	select {
 	case s.passes <- p:
 	default:
+		s.miss(&p)
+	}
+}
+
+func (s *scribe) miss(p *replay.Pass) {
+	if len(p.Plan.Actions)+len(p.Plan.Events)+p.Plan.OrdersDone > 0 || p.Outcome != replay.Kept {
 		s.missed.Add(1)
 	}
 }
@@ -81,10 +88,11 @@ func (s *scribe) run(ctx context.Context) {
 	defer close(s.done)
 	for p := range s.passes {
 		if time.Now().Before(s.retryAt) {
-			s.missed.Add(1)
+			s.miss(&p)
 			continue
 		}
 		if err := s.write(ctx, p); err != nil {
+			s.miss(&p)
 			s.fail(err)
 		}
 	}
@@ -127,7 +135,6 @@ func (s *scribe) append(ctx context.Context, e replay.Entry) error {
 
 // fail says once that the journal fails, and lets it rest.
 func (s *scribe) fail(err error) {
-	s.missed.Add(1)
 	s.encoder.Reset()
 	s.retryAt = time.Now().Add(scribeRetry)
 	if !s.failed {
