@@ -1,6 +1,8 @@
 package llmgw
 
 import (
+	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,6 +30,18 @@ func TestJournal(t *testing.T) {
 	files, err := os.ReadDir(filepath.Join(dir, "journal"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("want one file of the journal, got %v, %v", files, err)
+	}
+	f, err := os.Open(filepath.Join(dir, "journal", files[0].Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, z); err != nil {
+		t.Errorf("want a file that was ended whole, got %v", err)
 	}
 	for _, path := range []string{dir, filepath.Join(dir, "journal"), filepath.Join(dir, "journal", files[0].Name())} {
 		report, err := ReplayJournal(t.Context(), ReplayConfig{Path: path})

@@ -29,8 +29,6 @@ func because(was, is *decidedForm, plan *reconciler.Plan, w, i *actionForm) stri
 			return "there was no room: " + looked(t)
 		}
 		return ""
-	case i != nil && i.Why != "" && (w == nil || w.Why != i.Why):
-		return "of this: " + i.Why
 	}
 	return ""
 }

@@ -130,6 +130,38 @@ func TestNodeBecomesNothing(t *testing.T) {
 	}
 }
 
+// TestNodesThatDiffer changes what the version does not stand for.
+func TestNodesThatDiffer(t *testing.T) {
+	t.Parallel()
+	n := filled[inventory.Node](t)
+	for what, c := range map[string]struct {
+		change func(*inventory.Node)
+		seen   bool
+	}{
+		"last seen":     {func(n *inventory.Node) { n.LastSeen = time.Now() }, false},
+		"sample":        {func(n *inventory.Node) { n.Sample, n.SampleAt = nil, time.Now() }, false},
+		"clock":         {func(n *inventory.Node) { n.ClockSkew = time.Second }, false},
+		"clock far off": {func(n *inventory.Node) { n.ClockSkew = time.Hour }, true},
+		"use":           {func(n *inventory.Node) { n.Shards[0].Use = nil }, false},
+		"fetch":         {func(n *inventory.Node) { n.Shards[0].Fetch = nil }, false},
+		"shard's state": {func(n *inventory.Node) { n.Shards[0].State = inventory.ShardFailed }, true},
+		"shard's error": {func(n *inventory.Node) { n.Shards[1].Error = "other" }, true},
+		"shard's lines": {func(n *inventory.Node) { n.Shards[1].LastLines = nil }, true},
+		"fewer shards":  {func(n *inventory.Node) { n.Shards = n.Shards[:1] }, true},
+		"shards known":  {func(n *inventory.Node) { n.ShardsKnown = false }, true},
+		"version":       {func(n *inventory.Node) { n.Version++ }, true},
+		"hearing":       {func(n *inventory.Node) { n.Hearing = inventory.Lost }, true},
+		"held":          {func(n *inventory.Node) { n.Held = inventory.Held{} }, true},
+	} {
+		is := n
+		is.Shards = slices.Clone(n.Shards)
+		c.change(&is)
+		if sameNode(&n, &is) == c.seen {
+			t.Errorf("%s: want a difference seen: %t", what, c.seen)
+		}
+	}
+}
+
 // TestPartsAreWhole writes values of which every field is set and reads them back.
 func TestPartsAreWhole(t *testing.T) {
 	t.Parallel()

@@ -42,8 +42,11 @@ type sim struct {
 	entries []replay.Entry
 	passes  int
 	placed  int
-	// stable: engines do not fail, and every plan is kept.
-	stable bool
+	// stable: engines do not fail, and every plan is kept. hushed: routers count no
+	// requests. busy: engines say that they answer some.
+	stable, hushed, busy bool
+	// seen is told every pass that was written down, with its entry. Nil: nobody.
+	seen func(replay.Pass, replay.Entry)
 }
 
 func newSim(tb testing.TB, seed uint64, fleet string) *sim {
@@ -104,7 +107,8 @@ func (s *sim) pass() {
 	}
 	s.passes++
 	s.write(p)
-	if p.Outcome == replay.Kept {
+	// A store that failed may have kept it all the same.
+	if p.Outcome == replay.Kept || p.Outcome == replay.Failed && s.rng.IntN(2) == 0 {
 		s.carryOut(plan, after)
 	}
 }
@@ -116,6 +120,9 @@ func (s *sim) write(p replay.Pass) {
 	}
 	if ok {
 		s.entries = append(s.entries, e)
+		if s.seen != nil {
+			s.seen(p, e)
+		}
 	}
 }
 
@@ -215,6 +222,9 @@ func (s *sim) shard(r *reconciler.Replica, sh *reconciler.Shard) {
 		next.State, next.Address = inventory.ShardReady, "127.0.0.1:20001"
 	default:
 		next.Use = &inventory.ShardUse{CPUCores: s.rng.Float64(), Running: s.rng.IntN(2), Waiting: s.rng.IntN(5)}
+		if s.busy {
+			next.Use.Running = 1
+		}
 	}
 	if next.State != st.State {
 		next.Since = s.now
@@ -226,6 +236,11 @@ func (s *sim) requests() {
 	if s.traffic.Models == nil {
 		s.traffic.Models = map[catalog.Name]reconciler.ModelTraffic{}
 		s.traffic.Replicas = map[reconciler.ReplicaID]reconciler.ReplicaTraffic{}
+	}
+	if s.hushed {
+		clear(s.traffic.Models)
+		clear(s.traffic.Replicas)
+		return
 	}
 	for _, name := range s.names() {
 		t := s.traffic.Models[name]
