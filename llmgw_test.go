@@ -62,7 +62,7 @@ func runs(t *testing.T, c *ControlPlane) (stop func()) {
 func tiny(least int) catalog.Model {
 	return catalog.Model{
 		Name: "tiny", Source: "file:///srv/tiny.gguf", Scaling: &catalog.Scaling{Min: least, Max: &least},
-		Profiles: []catalog.Profile{{Name: "cpu", Engine: catalog.EngineLlamaCPP, MemoryGB: 1}},
+		Profiles: []catalog.Profile{{Name: "cpu", Engine: catalog.EngineLlamaCPP, MemoryGB: 1, Slots: 2}},
 	}
 }
 
@@ -166,8 +166,8 @@ func TestBackends(t *testing.T) {
 		}
 		beat(inventory.ShardReady)
 		id := string(c.loop.View().Replicas[0].ID)
-		want := router.Backend{ID: id, Model: "tiny", Address: "127.0.0.1:20001", Key: c.cfg.Pepper.EngineKey(id)}
-		if got := c.fleet.Backends("tiny"); len(got) != 1 || got[0].Address != want.Address || got[0].Key != want.Key || got[0].Unreachable || got[0].Draining {
+		want := router.Backend{ID: id, Model: "tiny", Address: "127.0.0.1:20001", Key: c.cfg.Pepper.EngineKey(id), Slots: 2}
+		if got := c.fleet.Backends("tiny"); len(got) != 1 || got[0].Address != want.Address || got[0].Key != want.Key || got[0].Slots != want.Slots || got[0].Unreachable || got[0].Draining {
 			t.Errorf("want %+v, got %+v", want, got)
 		}
 		time.Sleep(20 * time.Second)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/steer"
 )
 
@@ -142,6 +143,23 @@ func TestLeastDelayIsTheLeast(t *testing.T) {
 			if better {
 				t.Fatalf("%+v was chosen before %+v, asked %+v", got, c, ask)
 			}
+		}
+	}
+}
+
+// Endpoints that others run have the slots of their profile.
+func TestStaticSlots(t *testing.T) {
+	t.Parallel()
+	for _, slots := range []int{0, 3} {
+		m := catalog.Model{Name: "m", Profiles: []catalog.Profile{{Engine: catalog.EngineStatic, Slots: slots, Endpoints: []catalog.Endpoint{{URL: "http://a"}}}}}
+		s := &statics{all: map[string]*endpointState{}, change: make(chan struct{})}
+		for _, e := range endpointsOf(&m) {
+			e.Healthy = true
+			s.all[e.ID] = e
+		}
+		s.publish()
+		if ready := (*s.good.Load())["m"].ready; len(ready) != 1 || ready[0].Slots != slots {
+			t.Errorf("of %d slots the router knows %+v", slots, ready)
 		}
 	}
 }

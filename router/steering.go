@@ -41,8 +41,7 @@ func (x *exchange) read(adapter catalog.Name) {
 	}
 	for _, f := range [...]openai.Field{openai.FieldMessages, openai.FieldPrompt} {
 		if span, ok := x.asked.Value(f); ok {
-			// Without the bracket or quote at its end, which moves as the prompt grows.
-			h.Add(x.prompt, x.body.b[span.Start:max(span.Start, span.End-1)])
+			h.Add(x.prompt, x.body.b[span.Start:span.End])
 			return
 		}
 	}

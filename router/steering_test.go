@@ -122,6 +122,9 @@ func TestFullQueuesAreLeft(t *testing.T) {
 		if at := asked(chatOf("ann", 40<<10, "a", "b", "c")); at == home {
 			t.Errorf("a request was sent behind one that hangs, to %s", at)
 		}
+		if w.look(home).Wait < time.Minute {
+			t.Errorf("a request hangs for a minute, and %+v is expected of its replica", w.look(home))
+		}
 		close(release)
 		<-done
 		synctest.Wait()
@@ -131,6 +134,85 @@ func TestFullQueuesAreLeft(t *testing.T) {
 			if o.Outstanding != 0 || o.Wait != 0 {
 				t.Errorf("nothing is in flight, and of %s is left %+v", o.Replica, o.Candidate)
 			}
+		}
+	})
+}
+
+// look is what a request that is made now finds at a replica, by its id.
+func (w *world) look(id string) router.Candidate {
+	w.t.Helper()
+	a := w.post(chatPath, chatBody)
+	for _, o := range w.router.Decisions(a.header.Get("X-Request-Id"))[0].Options {
+		if o.Replica == id {
+			return o.Candidate
+		}
+	}
+	w.t.Errorf("%s could not be chosen", id)
+	return router.Candidate{}
+}
+
+// A stream that has begun is waited for no more, and counts until it ends; a
+// retry that is not allowed counts for nothing.
+func TestWhatIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	inWorld(t, steered, func(w *world) {
+		long := routertest.Paced(time.Second, event(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}`),
+			event(`{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}`), event("[DONE]"))
+		w.fleet.Set("m", w.serve("r1", &routertest.Engine{Answer: func(rw http.ResponseWriter, c routertest.Call) {
+			if strings.Contains(string(c.Body), "long") {
+				long(rw, c)
+				return
+			}
+			routertest.Hello(rw, c)
+		}}))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.post(chatPath, chatOf("long", 40<<10))
+		}()
+		time.Sleep(time.Second / 2)
+		if c := w.look("r1"); c.Outstanding != 1 || c.Wait == 0 {
+			t.Errorf("before a stream begins its replica is %+v", c)
+		}
+		time.Sleep(time.Second)
+		if c := w.look("r1"); c.Outstanding != 1 || c.Wait != 0 {
+			t.Errorf("once a stream has begun its replica is %+v", c)
+		}
+		<-done
+
+		refuses := &routertest.Engine{Answer: routertest.JSON(503, `{"error":{"message":"no"}}`)}
+		w.fleet.Set("m", w.serve("bad", refuses), w.serve("worse", refuses))
+		for range 40 { // more than the budget for retries has
+			w.post(chatPath, chatBody)
+		}
+		w.fleet.Set("m", w.serve("bad", &routertest.Engine{}), w.serve("worse", &routertest.Engine{}))
+		for _, id := range []string{"bad", "worse"} {
+			if c := w.look(id); c.Outstanding != 0 || c.Wait != 0 {
+				t.Errorf("all has ended, and %s is %+v", id, c)
+			}
+		}
+	})
+}
+
+// What is known of a replica that is gone is forgotten.
+func TestReplicasThatAreGoneAreForgotten(t *testing.T) {
+	t.Parallel()
+	inWorld(t, steered, func(w *world) {
+		there := w.serve("r1", &routertest.Engine{Answer: new(reader).answer})
+		cached := func() int64 {
+			w.fleet.Set("m", there)
+			a := w.post(chatPath, chatOf("ann", 20<<10))
+			return w.router.Decisions(a.header.Get("X-Request-Id"))[0].Options[0].Cached
+		}
+		cached()
+		wait(t, 30*time.Second)
+		if cached() == 0 {
+			t.Error("what a replica holds was forgotten while it was there")
+		}
+		w.fleet.Set("m")
+		wait(t, 30*time.Second)
+		if n := cached(); n != 0 {
+			t.Errorf("a replica that was gone is believed to hold %d tokens", n)
 		}
 	})
 }
@@ -149,9 +231,13 @@ func TestDecisions(t *testing.T) {
 			t.Fatalf("a choice among three is explained by %+v", made)
 		}
 		for i, o := range made[0].Options {
-			if (o.Cached > 9_000) != (o.Replica == home) || (i == 0) != (o.Replica == home) || o.Work <= 0 {
+			if (o.Cached > 9_000) != (o.Replica == home) || (i == 0) != (o.Replica == home) || o.Work <= 0 || o.Cost <= 0 {
 				t.Errorf("option %d is %+v; the prompt's beginning is at %s", i, o, home)
 			}
+		}
+		made[0].Options[0].Replica = "changed"
+		if w.router.Decisions(made[0].Request)[0].Options[0].Replica != home {
+			t.Error("who changes an answer changes what is kept")
 		}
 
 		bad := w.serve("bad", &routertest.Engine{Answer: routertest.JSON(503, `{"error":{"message":"no"}}`)})

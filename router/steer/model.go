@@ -228,10 +228,19 @@ func (m *Model) Began(now time.Time, t *Ticket) {
 	}
 	if w, ok := r.queue.end(t.id); ok {
 		t.began = now
-		if !m.watched {
-			m.watched, m.speed = true, newSpeed()
-		}
+		m.watch()
 		m.learn(now, r, w)
+	}
+}
+
+// watch begins anew with the first first token: whole answers said something else.
+func (m *Model) watch() {
+	if m.watched {
+		return
+	}
+	m.watched, m.speed = true, newSpeed()
+	for _, r := range m.replicas {
+		r.ratio = ratio{}
 	}
 }
 
@@ -246,9 +255,8 @@ func (m *Model) learn(now time.Time, r *replica, w waiting) {
 		return
 	}
 	took := max(seconds(now.Sub(from)), 0)
-	expected := m.speed.expect(w.tokens)
-	r.ratio.add(min(took, 8*expected), expected)
-	m.speed.learn(w.tokens, took)
+	took = m.speed.learn(w.tokens, took)
+	r.ratio.add(took, m.speed.expect(w.tokens))
 }
 
 // Found is what an engine said of a request that it answered.

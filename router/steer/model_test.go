@@ -158,6 +158,11 @@ func TestAnswersThatAreNotStreamed(t *testing.T) {
 		if want := map[bool]float64{false: 8, true: 1}[watched]; math.Abs(e.Work.Seconds()-want) > .1 {
 			t.Errorf("speed known: %v; a prompt is expected to take %v, want %v s", watched, e.Work, want)
 		}
+		serve(m, p, a, 1010, 1011, 1020, silent)
+		m.Match(at(1020), p)
+		if e := m.Expect(at(1020), a, ""); math.Abs(e.Work.Seconds()-1) > .1 {
+			t.Errorf("speed known: %v; once a first token was seen a prompt is expected to take %v", watched, e.Work)
+		}
 		if wait := m.Expect(at(1008), a, "").Wait; wait != 0 {
 			t.Errorf("speed known: %v; nothing is left, and %v is waited for", watched, wait)
 		}
@@ -183,6 +188,24 @@ func TestSlots(t *testing.T) {
 			m.replicas["a"].open++ // sent and begun, or its own queue would be in the figure
 		}
 	}
+}
+
+// Waiting for a slot is no sign of a slow replica.
+func TestWaitingForASlotTeachesNothing(t *testing.T) {
+	t.Parallel()
+	m := NewModel(1)
+	a, p := Spec{ID: "a", Slots: 1}, &Prompt{Bytes: 1000}
+	for i := range 50 {
+		now := float64(1000 * i)
+		m.Match(at(now), p)
+		one, two := m.Send(at(now), a, Sent{Streams: true}), m.Send(at(now), a, Sent{Streams: true})
+		m.Began(at(now+1), &one)
+		m.Done(at(now+101), &one, silent)
+		m.Began(at(now+102), &two)
+		m.Done(at(now+202), &two, silent)
+	}
+	m.Match(at(99000), p)
+	near(t, "a prompt", m.Expect(at(99000), a, "").Work.Seconds(), 1)
 }
 
 // What is cached counts, for the replica that has it alone.

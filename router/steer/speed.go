@@ -44,7 +44,7 @@ func newSpeed() speed { return speed{perToken: firstPerToken} }
 // seconds is what so many new tokens take.
 func (s *speed) expect(tokens float64) float64 { return s.perRequest + s.perToken*tokens }
 
-// learn takes a sample. One that is far off moves the rates by a bounded amount, so that a single hung request does not
+// learn takes a sample and returns what it took it for. One that is far off moves the rates by a bounded amount, so that a single hung request does not
 // make a fleet look slow.
 func (s *speed) learn(tokens, seconds float64) float64 {
 	if s.tokens.n >= 8 {
