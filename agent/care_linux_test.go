@@ -56,6 +56,7 @@ func TestProbesDoNotOverlap(t *testing.T) {
 		return nil
 	}}}
 	run(t, cfg)
+	p.clear(t)
 	s := shardOf("m-1.0", nil)
 	p.order(s)
 	p.wait(t, s.Shard, inventory.ShardReady)

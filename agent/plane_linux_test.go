@@ -6,8 +6,12 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -190,11 +194,37 @@ var ports atomic.Int64
 func config(t *testing.T, p *plane) agent.Config {
 	t.Helper()
 	base := 20000 + 100*int(ports.Add(1))
+	dir := t.TempDir()
+	leavesNothing(t, dir)
 	return agent.Config{
 		PortMin: base, PortMax: base + 99,
 		Node: "n1", Control: p.control(), Prober: &agenttest.Prober{}, Engines: []agent.Engine{&agenttest.Toy{}},
-		DataDir: t.TempDir(), MgmtAddr: "127.0.0.1", CgroupParent: "none", Times: fast,
+		DataDir: dir, MgmtAddr: "127.0.0.1", CgroupParent: "none", Times: fast,
 	}
+}
+
+// leavesNothing fails a test that ends while an engine of its agent runs, and
+// ends the engine: one that is left behind outlives the machine's other tests.
+func leavesNothing(t *testing.T, dir string) {
+	t.Helper()
+	t.Cleanup(func() {
+		links, err := filepath.Glob("/proc/[0-9]*/cwd")
+		if err != nil {
+			t.Error(err)
+		}
+		for _, link := range links {
+			at, err := os.Readlink(link)
+			if err != nil || !strings.HasPrefix(at, dir+"/") {
+				continue // it is gone, or another's
+			}
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
+			if err != nil || pid == os.Getpid() {
+				continue
+			}
+			t.Errorf("the test leaves an engine behind, process %d; call clear after the last run", pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
+		}
+	})
 }
 
 // run starts an agent and returns what ends it and waits for that.
