@@ -34,6 +34,8 @@ type class struct {
 	// at and moved are how far the journals were read, scale is what the
 	// model's replicas were when spread was last weighed for all.
 	at, moved, scale int
+	// scarce is the version of scarcities that the scores rest on.
+	scarce int
 	// stamps and priced mark hosts and domains that were looked at in this round.
 	stamps, priced []uint32
 	stamp          uint32
@@ -113,6 +115,7 @@ func (c *class) readAll(x *Index) {
 	}
 	s := c.follow.stands
 	c.at, c.moved, c.scale = x.first+len(x.journal), s.first+len(s.moved), s.scale()
+	c.scarce = x.land.scarcities.version
 }
 
 // catchUp asks those hosts whose answer may have changed since the last time.
@@ -122,7 +125,11 @@ func (c *class) catchUp(x *Index) {
 			c.follow, c.q.stands, c.scale = f, f.stands, 0
 		}
 	}
-	if c.at < x.first {
+	s := &x.land.scarcities
+	if s.stale {
+		s.weigh(x.land.measurer)
+	}
+	if c.at < x.first || c.q.choosy() && c.scarce != s.version {
 		c.readAll(x)
 		return
 	}

@@ -21,6 +21,7 @@ type landscape struct {
 	// such a key.
 	topologies map[string]*topology
 	layout     []byte
+	scarcities scarcities
 }
 
 // plan is a level of the building: which hosts stand in which of its domains.
@@ -61,7 +62,9 @@ func newLandscape(p Placer, nodes []*inventory.Node) *landscape {
 	}
 	for i := range l.hosts {
 		l.count(i, 1)
+		l.scarcities.count(l.measurer, &l.hosts[i], 1)
 	}
+	l.scarcities.weigh(l.measurer)
 	l.price()
 	return l
 }
@@ -125,9 +128,13 @@ func (l *landscape) stands(i int, n *inventory.Node) bool {
 func (l *landscape) set(i int, n *inventory.Node, lasting bool, repriced []int32) []int32 {
 	h := &l.hosts[i]
 	l.count(i, -1)
+	if lasting {
+		l.scarcities.count(l.measurer, h, -1)
+	}
 	h.fill(n, lasting)
 	if lasting {
 		l.measurer.survey(h)
+		l.scarcities.count(l.measurer, h, 1)
 	}
 	h.weigh()
 	l.count(i, 1)

@@ -312,16 +312,7 @@ func (h *host) freeCores(take int64) int64 {
 // suits reports whether the node could serve the profile if it were empty, as
 // far as that does not change with load.
 func (q *query) suits(h *host) bool {
-	n := h.node
-	if h.pool != q.profile.Pool {
-		return false
-	}
-	for _, key := range q.labels {
-		if n.Label(key) != q.profile.Labels[key] {
-			return false
-		}
-	}
-	if has, said := n.Facts.HasEngine(string(q.profile.Engine), q.profile.Build); said && !has {
+	if !q.admitted(h) {
 		return false
 	}
 	fit := 0
@@ -331,6 +322,22 @@ func (q *query) suits(h *host) bool {
 		}
 	}
 	return fit >= q.need.devices
+}
+
+// admitted reports whether the node has what the profile asks for by name,
+// beside its devices.
+func (q *query) admitted(h *host) bool {
+	n := h.node
+	if h.pool != q.profile.Pool {
+		return false
+	}
+	for _, key := range q.labels {
+		if n.Label(key) != q.profile.Labels[key] {
+			return false
+		}
+	}
+	has, said := n.Facts.HasEngine(string(q.profile.Engine), q.profile.Build)
+	return has || !said
 }
 
 func (q *query) suitsDevice(d *device) bool {

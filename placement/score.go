@@ -13,6 +13,10 @@ import "math"
 const (
 	// patience turns devices that are lost to the fleet into device-seconds.
 	patience = 300.0
+	// scarce is lost, in devices, for each device that is taken of a kind of
+	// which as much is asked as of the mean: some of those who ask for it by name
+	// will not get it. Twice as much where twice as much is asked.
+	scarce = 0.15
 	// imbalance is lost, in devices, where all devices stay free and no cores
 	// do, or the other way round: what is left of a host that has run out of
 	// one is worth nothing.
@@ -55,17 +59,17 @@ const (
 // losses are what a placement costs, in device-seconds, each zero or more but
 // the first: a placement may also mend what is broken.
 type losses struct {
-	fragment, balance, leftover, load float64
+	fragment, balance, leftover, load, scarce float64
 }
 
-func (l losses) sum() float64 { return l.fragment + l.balance + l.leftover + l.load }
+func (l losses) sum() float64 { return l.fragment + l.balance + l.leftover + l.load + l.scarce }
 
 // losses are those that rest on the host it looks at alone.
 func (q *query) losses() losses {
 	h := q.h
 	cores := h.freeCores(int64(q.need.cores))
 	out := losses{load: q.loadLoss(), leftover: patience * q.leftover()}
-	out.fragment = patience * q.fragment(cores)
+	out.fragment, out.scarce = patience*q.fragment(cores), patience*q.scarceLoss()
 	if q.need.devices > 0 {
 		devices := float64(h.untouched-q.need.devices) / float64(max(1, len(h.devices)))
 		if q.need.shared {
@@ -100,6 +104,9 @@ func (q *query) explain() Score {
 		"fragment": 0 - l.fragment, "balance": 0 - l.balance, "leftover": 0 - l.leftover, "load": 0 - l.load,
 		"spread": 0 - q.spreadLoss(),
 	}}
+	if l.scarce != 0 {
+		out.Parts["scarce"] = 0 - l.scarce
+	}
 	if loss := q.openingLoss(); loss != 0 {
 		out.Parts["group"] = 0 - loss
 	}
