@@ -111,11 +111,23 @@ type sentBody struct {
 	mu  sync.Mutex
 	buf *buffer // nil when closed
 	off int
+	one [1][]byte
 }
 
 func (b *buffer) send() *sentBody {
 	b.retain()
 	return &sentBody{buf: b}
+}
+
+// Slices gives the bytes at once; they stay as they are until Close.
+func (s *sentBody) Slices() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.buf == nil {
+		return nil
+	}
+	s.one[0] = s.buf.b[s.off:]
+	return s.one[:]
 }
 
 // Read gives the next bytes; after Close there are none, since the memory may

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"llmgw.io/llmgw/router/outlier"
+	"llmgw.io/llmgw/router/upstream"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -49,7 +50,8 @@ type Config struct {
 
 	// Picker chooses replicas. Nil: [LeastDelay].
 	Picker Picker
-	// Upstream carries requests to replicas. Nil: net/http over Dial.
+	// Upstream carries requests to replicas. Nil: an [upstream.Pool] over Dial; an
+	// [upstream.Standard] does the same by net/http.
 	Upstream Upstream
 	// Dial opens connections to replicas. Nil: TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -142,7 +144,7 @@ func (c Config) withDefaults() Config {
 		c.Dial = (&net.Dialer{Timeout: l.Connect, KeepAlive: 30 * time.Second}).DialContext
 	}
 	if c.Upstream == nil {
-		c.Upstream = newTransports(c.Dial, l.Connect)
+		c.Upstream = upstream.New(upstream.Config{Dial: c.Dial, Connect: l.Connect})
 	}
 	return c
 }

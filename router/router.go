@@ -74,8 +74,8 @@ func (r *Router) Run(ctx context.Context) error {
 		}
 	})
 	wg.Wait()
-	if t, ok := r.cfg.Upstream.(*transports); ok {
-		t.closeIdle()
+	if u, ok := r.cfg.Upstream.(interface{ CloseIdle() }); ok {
+		u.CloseIdle()
 	}
 	return nil
 }

@@ -48,7 +48,9 @@ func machineWalls() []wall {
 		{room: "router/openai"},
 		{room: "router/outlier"},
 		{room: "router/steer"},
-		{room: "router", may: []string{"router/openai", "router/outlier", "router/steer", "catalog", "storage"}},
+		{room: "router/upstream"},
+		{room: "router/upstream/upstreamtest", may: []string{"router/upstream"}},
+		{room: "router", may: []string{"router/openai", "router/outlier", "router/steer", "router/upstream", "catalog", "storage"}},
 		{room: "router/routertest", may: []string{"router/...", "catalog", "storage"}},
 
 		// Nodes.

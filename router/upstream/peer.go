@@ -1,0 +1,122 @@
+package upstream
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// peer is one replica's connections that are idle.
+type peer struct {
+	cfg *Config
+
+	mu    sync.Mutex
+	idle  []*conn // the one that was used last is at the end, and is used next
+	timer *time.Timer
+	armed bool
+	gone  bool
+}
+
+// conn is one connection. Whoever took it has it alone, but for close.
+type conn struct {
+	net.Conn
+	peer    *peer
+	address string
+	in      reader
+	abort   func() // closes; made once
+	since   time.Time
+	used    bool // it has carried an exchange
+}
+
+// take gives an idle connection that nothing has happened to; nil: there is none.
+func (p *peer) take(address string) *conn {
+	for {
+		p.mu.Lock()
+		n := len(p.idle) - 1
+		if n < 0 {
+			p.mu.Unlock()
+			return nil
+		}
+		c := p.idle[n]
+		p.idle[n] = nil
+		p.idle = p.idle[:n]
+		p.mu.Unlock()
+		if c.address == address && time.Since(c.since) < p.cfg.Idle && c.in.quiet() {
+			return c
+		}
+		c.abort()
+	}
+}
+
+// dial opens a connection.
+func (p *peer) dial(ctx context.Context, address string) (*conn, error) {
+	nc, err := p.cfg.dial(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: nc, peer: p, address: address}
+	c.in.init(nc)
+	c.abort = func() { _ = c.Close() } // there is nobody to tell
+	return c, nil
+}
+
+// put keeps a connection for the next request.
+func (p *peer) put(c *conn) {
+	c.used, c.since = true, time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		c.abort()
+		return
+	}
+	p.idle = append(p.idle, c)
+	p.arm(p.cfg.Idle)
+}
+
+// arm has what is idle for too long closed.
+func (p *peer) arm(d time.Duration) {
+	switch {
+	case p.armed:
+		return
+	case p.timer == nil:
+		p.timer = time.AfterFunc(d, p.sweep)
+	default:
+		p.timer.Reset(d)
+	}
+	p.armed = true
+}
+
+// sweep closes those that were used longest ago. The oldest are at the front.
+func (p *peer) sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed = false
+	now, n := time.Now(), 0
+	for n < len(p.idle) && now.Sub(p.idle[n].since) >= p.cfg.Idle {
+		p.idle[n].abort()
+		n++
+	}
+	left := copy(p.idle, p.idle[n:])
+	clear(p.idle[left:])
+	p.idle = p.idle[:left]
+	if left > 0 {
+		p.arm(max(p.cfg.Idle-now.Sub(p.idle[0].since), time.Millisecond))
+	}
+}
+
+// close closes what is idle, and what comes back later too where the replica is
+// gone for good.
+func (p *peer) close(gone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gone = p.gone || gone
+	for _, c := range p.idle {
+		c.abort()
+	}
+	p.idle = nil
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.armed = false
+}
