@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"io"
 	"math"
 )
@@ -232,9 +233,9 @@ func unhex(c byte) int {
 // fail ends a body that is not whole.
 func (b *body) fail(err error) error {
 	switch {
-	case err == io.EOF && b.toClose:
+	case errors.Is(err, io.EOF) && b.toClose:
 		return b.over()
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
 	b.err = err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -67,7 +68,7 @@ func byPool(t *testing.T, b []byte, each int, next bool) heard {
 			piece, _, err = chunks.Next()
 			h.body = append(h.body, piece...)
 		}
-		h.ok = err == io.EOF
+		h.ok = errors.Is(err, io.EOF)
 		return h
 	}
 	h.body, err = io.ReadAll(res.Body)

@@ -73,7 +73,7 @@ func (p *Pool) Do(replica string, req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != "http" {
 		return p.secure.Do(replica, req)
 	}
-	t := trip{peer: p.of(replica), req: req, ctx: req.Context(), address: hostPort(req.URL.Host)}
+	t := trip{peer: p.of(replica), req: req, address: hostPort(req.URL.Host)}
 	res, err := t.run()
 	if err != nil {
 		return nil, err

@@ -16,7 +16,6 @@ const maxInterim = 8
 type trip struct {
 	peer    *peer
 	req     *http.Request
-	ctx     context.Context // of req
 	address string
 	out     outgoing
 }
@@ -29,8 +28,8 @@ func (t *trip) run() (*http.Response, error) {
 		return nil, err
 	}
 	defer t.out.close()
-	if t.ctx.Err() != nil {
-		return nil, context.Cause(t.ctx)
+	if t.req.Context().Err() != nil {
+		return nil, context.Cause(t.req.Context())
 	}
 	if c := t.peer.take(t.address); c != nil {
 		res, stale, err := t.over(c)
@@ -38,7 +37,7 @@ func (t *trip) run() (*http.Response, error) {
 			return res, err
 		}
 	}
-	c, err := t.peer.dial(t.ctx, t.address)
+	c, err := t.peer.dial(t.req.Context(), t.address)
 	if err != nil {
 		return nil, t.cause(err)
 	}
@@ -48,8 +47,8 @@ func (t *trip) run() (*http.Response, error) {
 
 // cause is why an exchange ended: the context's end, where it has one.
 func (t *trip) cause(err error) error {
-	if t.ctx.Err() != nil {
-		return context.Cause(t.ctx)
+	if t.req.Context().Err() != nil {
+		return context.Cause(t.req.Context())
 	}
 	return err
 }
@@ -57,7 +56,7 @@ func (t *trip) cause(err error) error {
 // over carries the request over one connection. stale tells that it had been
 // used before and nothing came of it.
 func (t *trip) over(c *conn) (res *http.Response, stale bool, err error) {
-	b := &body{c: c, stop: context.AfterFunc(t.ctx, c.abort)}
+	b := &body{c: c, stop: context.AfterFunc(t.req.Context(), c.abort)}
 	sent := t.out.send(t.req, b)
 	h, touched, err := t.answer(c)
 	if err == nil && h.status == http.StatusSwitchingProtocols {
@@ -72,7 +71,7 @@ func (t *trip) over(c *conn) (res *http.Response, stale bool, err error) {
 		if sent != nil {
 			err = sent
 		}
-		stale = c.used && !touched && t.ctx.Err() == nil && !errors.Is(err, errBody)
+		stale = c.used && !touched && t.req.Context().Err() == nil && !errors.Is(err, errBody)
 		b.release(false)
 		return nil, stale, t.cause(err)
 	}

@@ -2,7 +2,10 @@
 
 package upstream
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
 // canTry says that reading a socket can be tried without waiting.
 const canTry = true
@@ -14,9 +17,9 @@ func (r *reader) attempt(fd uintptr) bool {
 	for {
 		n, err := syscall.Read(int(fd), r.buf[r.to:])
 		switch {
-		case err == syscall.EINTR:
+		case errors.Is(err, syscall.EINTR):
 			continue
-		case err == syscall.EAGAIN:
+		case errors.Is(err, syscall.EAGAIN):
 			if r.from == r.to {
 				r.drop()
 			}
@@ -39,7 +42,7 @@ func (r *reader) quiet() bool {
 	}
 	r.tryE = nil
 	err := r.raw.Read(r.peek)
-	return err == nil && r.tryE == syscall.EAGAIN
+	return err == nil && errors.Is(r.tryE, syscall.EAGAIN)
 }
 
 // look reads a byte that should not be there.

@@ -16,12 +16,11 @@ import (
 // bodies sends bodies of every kind and has them come back.
 func bodies(t *testing.T, s Suite) {
 	p := serve(t, func(l *line) {
-		for req, b, ok := l.request(); ok; req, b, ok = l.request() {
+		if req, b, ok := l.request(); ok {
 			if len(req.Header["X-Test"]) != 2 || req.Host != "served.example" || req.URL.Path != "/v1/x" {
 				l.t.Errorf("the request came as %v %v %v", req.Host, req.URL, req.Header)
 			}
 			l.say("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + string(b))
-			return
 		}
 	})
 	client := p.open(s)

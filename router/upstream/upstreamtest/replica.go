@@ -49,7 +49,7 @@ func serve(t *testing.T, script func(l *line)) *replica {
 			l := &line{TCPConn: c.(*net.TCPConn), t: t, r: bufio.NewReader(c), n: n}
 			_ = l.SetDeadline(time.Now().Add(patience))
 			p.conns.Go(func() {
-				defer l.Close()
+				defer func() { _ = l.Close() }() // it may be closed already
 				script(l)
 			})
 		}
