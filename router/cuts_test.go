@@ -119,7 +119,7 @@ type recording struct {
 	path, fields string
 }
 
-func recordings(t *testing.T) (all []recording) {
+func recordings(t testing.TB) (all []recording) {
 	t.Helper()
 	files, err := filepath.Glob("openai/testdata/streams/*.sse")
 	if err != nil || len(files) < 30 {

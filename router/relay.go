@@ -111,7 +111,9 @@ func (l *relay) flush() *failure {
 	}
 	x.shown = true
 	err := x.out.event(l.out)
-	l.out = l.out[:0]
+	if l.out = l.out[:0]; cap(l.out) > heldBytes {
+		l.out = nil // one huge event must not hold its memory for hours
+	}
 	if err != nil && !l.tally.Done {
 		return gone()
 	}

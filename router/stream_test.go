@@ -202,6 +202,28 @@ func TestBrokenStreams(t *testing.T) {
 	}
 }
 
+// A long event passes whole; one that is longer than the cap ends its stream with
+// an error, and what came before it is kept.
+func TestLongEvents(t *testing.T) {
+	t.Parallel()
+	long, tooLong := content(strings.Repeat("word ", 1<<20)), content(strings.Repeat("word ", 1<<21))
+	inWorld(t, nil, func(w *world) {
+		e := w.one(routertest.Stream(content("a"), long, stopEvent, usageEvent, doneEvent))
+		if a := w.post(chatPath, streamBody); a.body != content("a")+long+stopEvent+doneEvent {
+			t.Errorf("a stream of %d bytes came as %d", len(long), len(a.body))
+		}
+		e.Answer = routertest.Stream(content("a"), tooLong, stopEvent, usageEvent, doneEvent)
+		a := w.post(chatPath, streamBody)
+		if rest, ok := strings.CutPrefix(a.body, content("a")); !ok || !strings.HasPrefix(rest, `data: {"error":{`) || len(rest) > 1000 {
+			t.Errorf("an event that is too long came as %d bytes", len(a.body))
+		}
+		rows := w.rows()
+		if len(rows) != 2 || rows[0].CompletionTokens != 3 || rows[1].CompletionTokens != 1 || rows[1].Outcome != storage.OutcomeUpstreamAborted {
+			t.Errorf("the rows are %+v", rows)
+		}
+	})
+}
+
 // A stream may end without an end mark when its choice has ended.
 func TestStreamWithoutEndMark(t *testing.T) {
 	t.Parallel()

@@ -11,20 +11,26 @@ type likeness struct {
 	learnt     int
 }
 
-// relearn bounds how often a stream's events are learnt anew, since it costs more than reading one.
-const relearn = 4
+// relearn bounds how often a stream's events are learnt anew, since it costs more than reading one. Some change their
+// form once or twice: from reasoning to an answer, or to a call.
+const relearn = 8
 
 // facts gives what an event says without reading it; false when it is unlike the one that was learnt.
 func (l *likeness) facts(ev *Event) (Facts, bool) {
-	if len(l.head) == 0 || ev.lines != 1 || ev.Kind != KindData {
+	if ev.lines != 1 || ev.Kind != KindData || ev.named {
 		return Facts{}, false
 	}
 	b := ev.Raw[ev.data.Start:ev.data.End]
-	end := len(b) - len(l.tail)
-	if end <= len(l.head) || ev.named || !bytes.HasPrefix(b, l.head) || !bytes.HasSuffix(b, l.tail) {
+	if !l.frames(b) {
 		return Facts{}, false
 	}
+	end := len(b) - len(l.tail)
 	return l.said, plainRun(b[:end], len(l.head)) == end
+}
+
+// frames reports whether what was learnt stands before and behind some text.
+func (l *likeness) frames(b []byte) bool {
+	return len(l.head) > 0 && len(b) > len(l.head)+len(l.tail) && bytes.HasPrefix(b, l.head) && bytes.HasSuffix(b, l.tail)
 }
 
 // learn keeps an event for which others may be taken, if it is one: what it says is that one choice goes on, and that
@@ -34,28 +40,32 @@ func (l *likeness) learn(ev *Event, f Facts) {
 	if f != want || ev.lines != 1 || ev.named || l.learnt == relearn {
 		return
 	}
-	l.learnt++
 	b := ev.Raw[ev.data.Start:ev.data.End]
+	if l.frames(b) {
+		return // its text alone had to be read
+	}
+	l.learnt++
 	for _, name := range [...]string{`"content":"`, `"text":"`, `"reasoning_content":"`, `"reasoning":"`, `"arguments":"`} {
-		if i := bytes.Index(b, []byte(name)); i >= 0 && l.try(b, i+len(name), want) {
-			l.said = want
+		if i := bytes.Index(b, []byte(name)); i >= 0 && l.take(b, i+len(name), want) {
 			return
 		}
 	}
-	l.head, l.tail = l.head[:0], l.tail[:0]
 }
 
-// try keeps what stands around the text at from, and reports whether an event with another text there says the same:
-// one that could not stand there if it were no text, as in what is no JSON.
-func (l *likeness) try(b []byte, from int, want Facts) bool {
+// take keeps what stands around the text at from, where an event with another text there says the same: one that could
+// not stand there if it were no text, as in what is no JSON.
+func (l *likeness) take(b []byte, from int, want Facts) bool {
 	to := plainRun(b, from)
 	if to == len(b) || b[to] != '"' {
 		return false
 	}
-	l.head, l.tail = append(l.head[:0], b[:from]...), append(l.tail[:0], b[to:]...)
 	var p Probe
-	p.Write(l.head)
+	p.Write(b[:from])
 	p.Write([]byte(",x"))
-	p.Write(l.tail)
-	return p.Facts() == want
+	p.Write(b[to:])
+	if p.Facts() != want {
+		return false
+	}
+	l.head, l.tail, l.said = append(l.head[:0], b[:from]...), append(l.tail[:0], b[to:]...), want
+	return true
 }

@@ -288,3 +288,20 @@ func BenchmarkStream(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkChunk(b *testing.B) {
+	var in []byte
+	for _, text := range []string{" one", " two", "\\n", " three", " four", " five", " six", " seven"} {
+		in = append(in, `data: {"id":"chatcmpl-0123456789abcdef","object":"chat.completion.chunk","created":1796032029,"model":"m","choices":[{"index":0,"delta":{"content":"`+text+`"},"logprobs":null,"finish_reason":null}]}`+"\n\n"...)
+	}
+	b.ReportAllocs()
+	var s openai.Stream
+	var all openai.Tally
+	for i := 0; b.Loop(); i++ {
+		if i%8 == 0 {
+			s.Feed(in)
+		}
+		ev, _ := s.Next()
+		all.Add(&ev)
+	}
+}

@@ -166,6 +166,8 @@ func TestTallySaysWhatEventsSay(t *testing.T) {
 		check(text, head+"a"+tail+"\n\nevent: error\n"+head+text+tail+"\n\n")
 		check(text, head+"a"+tail+"\n\n"+head+text+tail+"\ndata: ,\n\n")
 	}
+	// Many events whose text has to be read, and then others.
+	check("again", strings.Repeat(head+"a"+tail+"\n\n"+head+`\n`+tail+"\n\n", 20)+head+tail+"\n\n"+head+"b"+tail+"\n\n")
 	// A text that is none.
 	const odd = `data: {"choices":[{"delta":{"content":["a"]}}],"x":1"content":"`
 	check("no JSON", odd+"a\"}\n\n"+odd+"b,x\"}\n\n")
