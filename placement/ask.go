@@ -81,6 +81,7 @@ func (a *Asking) Node(n *inventory.Node) (reason Reason, need, have int64) {
 		return Excluded, 0, 0
 	}
 	a.h.fill(n, true)
+	a.x.land.measurer.tellApart(&a.h)
 	a.q.see(int(at))
 	a.q.h = &a.h
 	r := a.q.refuse()

@@ -213,3 +213,18 @@ func TestOddProfilesDoNotPanic(t *testing.T) {
 		t.Errorf("an empty fleet: got %v, %v", d, trace)
 	}
 }
+
+// TestAskingTellsKindsApart asks one question of nodes as they might be, of
+// which each has devices of another class.
+func TestAskingTellsKindsApart(t *testing.T) {
+	t.Parallel()
+	x := placement.NewIndex(placement.Placer{})
+	x.Advance(parse(t, "a gpu=1xA100-80", "b gpu=1xH100-80"))
+	m := onDevices(1, "H100-80")
+	asking := x.Ask(placement.Request{Model: m}, &m.Profiles[0])
+	for id, want := range map[inventory.NodeID]placement.Reason{"a": placement.DeviceClass, "b": ""} {
+		if got, _, _ := asking.Node(x.Node(id)); got != want {
+			t.Errorf("%s: want %q, got %q", id, want, got)
+		}
+	}
+}

@@ -173,10 +173,10 @@ func (m *measurer) survey(h *host) {
 		}
 		h.suits = append(h.suits, suit)
 	}
+	m.tellApart(h)
 	h.banks = h.banks[:0]
 	for i := range h.devices {
 		d := &h.devices[i]
-		d.kind = m.kind(h, i)
 		at := slices.IndexFunc(h.devices[:i], func(o device) bool { return o.kind == d.kind })
 		if at >= 0 {
 			d.bank = h.devices[at].bank
@@ -203,6 +203,13 @@ type deviceKind struct {
 	mig, known bool
 	nominalMB  int64
 	capability int32
+}
+
+// tellApart finds the kind of each of a host's devices.
+func (m *measurer) tellApart(h *host) {
+	for i := range h.devices {
+		h.devices[i].kind = m.kind(h, i)
+	}
 }
 
 // kind is the number of the kind of a host's device. Neighbours are mostly alike.
