@@ -49,6 +49,8 @@ const (
 	EventLost        EventKind = "lost"
 	// EventPreempted tells of a replica that gives way to a higher class.
 	EventPreempted EventKind = "preempted"
+	// EventMoved tells of a replica that goes elsewhere, to make room.
+	EventMoved EventKind = "moved"
 	// EventHalted tells of a rollout that ended at its first failure.
 	EventHalted EventKind = "halted"
 	// EventOrphan tells of a shard that no replica explains; its agent stops it.

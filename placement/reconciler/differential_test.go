@@ -24,8 +24,8 @@ func TestDifferential(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
-	for _, what := range []string{"placed", "groups", "refused", "coming", "preempted", "lost"} {
-		if counts[what] < 20 {
+	for _, what := range []string{"placed", "groups", "refused", "coming", "preempted", "lost", "moved"} {
+		if counts[what] < 10 {
 			t.Errorf("%d %s in all, so this shows little", counts[what], what)
 		}
 	}
@@ -36,18 +36,40 @@ type differential struct {
 	*sandbox
 	rng    *rand.Rand
 	counts map[string]int
+	moves  movesLaw
 }
 
 func (d *differential) run() (err error) {
 	var fleet strings.Builder
 	for i := range 4 + d.rng.IntN(12) {
-		fmt.Fprintf(&fleet, "n%02d gpu=%dx%s rack=r%d fabric=ib%d\n", i, 1+d.rng.IntN(4), []string{"L4-24", "H100-80"}[d.rng.IntN(2)], i/3, i/5)
+		fmt.Fprintf(&fleet, "n%02d gpu=%dx%s rack=r%d fabric=ib%d\n", i, 2+d.rng.IntN(3), []string{"L4-24", "H100-80"}[d.rng.IntN(2)], i/3, i/5)
 	}
 	if d.sandbox, err = newSandbox(fleet.String()); err != nil {
 		return err
 	}
-	for range 12 {
+	if d.rng.IntN(2) == 0 {
+		if err := d.scatter(); err != nil {
+			return err
+		}
+	}
+	d.by.Moves = float64(d.rng.IntN(2) * 100)
+	for range 20 {
 		if err := d.turn(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scatter puts a small replica on each node, as good packing never would.
+func (d *differential) scatter() error {
+	lines := []string{fmt.Sprintf("model m0 min=%d gpu=1", len(d.nodes))}
+	for i, id := range slices.Sorted(maps.Keys(d.nodes)) {
+		lines = append(lines, fmt.Sprintf("have m0 %s 0", id), fmt.Sprintf("shard m0-%d.0 ready", i+1))
+	}
+	lines = append(lines, "model m5 min=3 gpu=4", "model m4 min=2 gpu=3 shards=2")
+	for _, line := range lines {
+		if _, err := d.do(line); err != nil {
 			return err
 		}
 	}
@@ -63,7 +85,7 @@ func (d *differential) turn() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.replicas)) {
 		for _, sh := range d.replicas[id].Shards {
-			if d.nodes[sh.Spot.Node] == nil || d.rng.IntN(3) > 0 {
+			if d.nodes[sh.Spot.Node] == nil || d.rng.IntN(4) == 0 {
 				continue
 			}
 			state := map[reconciler.Phase]string{reconciler.Run: "ready", reconciler.Stop: "stopped"}[d.replicas[id].Phase]
@@ -76,7 +98,11 @@ func (d *differential) turn() error {
 		}
 	}
 	for range 2 {
+		before := d.world()
 		plan, err := d.step()
+		if err == nil {
+			err = d.moves.check(d.sandbox, before, plan)
+		}
 		if err != nil {
 			return err
 		}
@@ -94,7 +120,7 @@ func (d *differential) line() string {
 	default:
 		class := []string{"critical", "standard", "batch"}[d.rng.IntN(3)]
 		shards := []int{0, 0, 2, 3}[d.rng.IntN(4)]
-		return fmt.Sprintf("model m%d min=%d gpu=%d shards=%d class=%s", d.rng.IntN(6), d.rng.IntN(5), d.rng.IntN(3), shards, class)
+		return fmt.Sprintf("model m%d min=%d gpu=%d shards=%d class=%s", d.rng.IntN(6), d.rng.IntN(5), []int{0, 1, 1, 2, 4}[d.rng.IntN(5)], shards, class)
 	}
 }
 

@@ -90,6 +90,7 @@ func (s *step) remember(g *group, u *unit, node inventory.NodeID, st inventory.S
 // forgive forgets failures that say nothing any more.
 func (s *step) forgive(g *group) {
 	m := &g.mem
+	g.forgetMoves(s.now)
 	for node, until := range m.FailedOn {
 		if !s.now.Before(until) {
 			m.FailedOn = clone(m.FailedOn)
@@ -122,6 +123,7 @@ func (g *group) clearFailures() {
 	m := &g.mem
 	*m = ModelMemory{
 		Unplaceable: m.Unplaceable, Lost: m.Lost, Preempted: m.Preempted, HeldFor: m.HeldFor, Halted: m.Halted, HaltedAt: m.HaltedAt,
+		Moved: m.Moved,
 	}
 }
 

@@ -32,8 +32,9 @@ func (s *step) tell(g *group) {
 	s.tellUnplaceable(g, &h)
 	s.tellPreempted(g, &h)
 	g.tellRollout(&h)
+	g.tellMoves(&h)
 	s.tellKept(g, &h)
-	g.health = len(s.cache.told)
+	g.health, g.told = len(s.cache.told), true
 	s.cache.told = append(s.cache.told, h)
 	if g.trace != nil {
 		if s.plan.Traces == nil {

@@ -47,7 +47,7 @@ func (s *step) makeRoom(g *group) {
 				return
 			}
 			g.coming++
-			room := d.Candidate.Allocations(string(g.name), fmt.Sprintf("%s/coming-%d", g.name, g.coming))
+			room := comingRoom(g, d.Candidate)
 			x.With(room...)
 			kept = append(kept, room...)
 		}
@@ -84,7 +84,7 @@ func (s *step) leaving(g *group) []*unit {
 // leaves reports whether a replica's room will be free, as far as is known: of a
 // model that this step has not come to yet, its orders and its agents tell.
 func (s *step) leaves(g *group, u *unit) bool {
-	if u.Phase != Run || u.gone || u.yieldsTo != "" || g.entry == nil {
+	if u.Phase != Run || u.gone || u.yieldsTo != "" || g.entry == nil || g.moving(u) {
 		return true
 	}
 	return !u.isNew && (u.state == StateFailed || u.state == StateStopped)

@@ -12,6 +12,9 @@ type Reconciler struct {
 	// Floor is how many replicas of a model no higher class may take. Nil: as
 	// CriticalMinimum says.
 	Floor func(m *catalog.Model) int
+	// Moves is how many percent of the replicas may be moved elsewhere in an hour,
+	// to make room for what is refused, in whole replicas. Zero: none.
+	Moves float64
 
 	// ground nil is an index. Tests look at every node instead.
 	ground func(p placement.Placer, fleet *inventory.Snapshot) ground
@@ -36,6 +39,7 @@ func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
 		s.giveWay(g)
 		s.arrange(g)
 		s.makeRoom(g)
+		s.rearrange(g)
 		s.rollInPlace(g)
 		s.finish(g)
 		s.tell(g)

@@ -70,6 +70,9 @@ const (
 	// Rollout starts another replica first where there is room, else stops it
 	// first, and ends at the first failure.
 	Rollout RestartMode = "rollout"
+	// Moving starts another replica elsewhere first, to make room for another model.
+	// Step orders it; people cannot.
+	Moving RestartMode = "move"
 )
 
 // Shard is one process of a replica on one node.

@@ -48,6 +48,7 @@ func (s *step) unit(id ReplicaID) *unit {
 // restart lets the replicas of a model that are to be restarted go one after
 // the other, so that an order for all of them takes few down at once.
 func (s *step) restart(g *group) {
+	s.goOn(g)
 	for _, u := range []*unit{g.nextReplace(), s.nextRollout(g)} {
 		if u != nil {
 			u.leaving = true

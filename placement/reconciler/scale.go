@@ -161,13 +161,22 @@ func (s *step) waiting(u *unit) string {
 
 // add orders a replica on the room that was found.
 func (s *step) add(g *group, c placement.Candidate) {
+	replaces, why := g.inNeed(), fmt.Sprintf("%s (%s).", g.target, g.target.why)
+	if replaces != "" {
+		why = fmt.Sprintf("It replaces %s.", replaces)
+	}
+	s.order(g, c, replaces, why)
+}
+
+// order orders a replica on some room.
+func (s *step) order(g *group, c placement.Candidate, replaces ReplicaID, why string) *unit {
 	m := &g.entry.Model
 	profile := profileOf(m, c.Profile)
 	u := &unit{isNew: true, mine: true, held: true, state: StatePending, Replica: &Replica{
 		ID: replicaID(g.name, s.next), Model: g.name, Source: m.Source, Files: m.Files,
 		Profile: profile, Adapters: m.Adapters, Fingerprint: catalog.Fingerprint(m, &profile),
-		CreatedAt: s.now, Phase: Run, PhaseSince: s.now, Replaces: g.inNeed(),
-	}}
+		CreatedAt: s.now, Phase: Run, PhaseSince: s.now, Replaces: replaces,
+	}, why: why}
 	s.next++
 	spots := make([]inventory.Allocation, len(c.Spots))
 	for rank, spot := range c.Spots {
@@ -178,12 +187,9 @@ func (s *step) add(g *group, c placement.Candidate) {
 		u.versions = append(u.versions, spot.NodeVersion)
 	}
 	s.ground.With(spots...)
-	u.why = fmt.Sprintf("%s (%s).", g.target, g.target.why)
-	if u.Replaces != "" {
-		u.why = fmt.Sprintf("It replaces %s.", u.Replaces)
-	}
 	g.units = append(g.units, u)
 	s.event(EventPlaced, g, u, u.leadNode(), fmt.Sprintf("Replica %s is placed on %s as %s.", u.ID, u.leadNode(), profile.Name))
+	return u
 }
 
 func profileOf(m *catalog.Model, name string) catalog.Profile {

@@ -32,6 +32,7 @@ import (
 //	restart-control
 //	advance 10s
 //	step · settle                        once; until nothing is left to do
+//	moves PERCENT                        replicas that may move in an hour
 //	brake-release
 //	hold DOMAIN from=10m until=1h : reason   from=0s carries out at once
 //	unhold DOMAIN · plan-hold DOMAIN from=10m
@@ -136,6 +137,10 @@ func (b *sandbox) do(line string) (string, error) {
 		return b.planHold(w)
 	case "headroom":
 		return b.headroom(w)
+	case "moves":
+		var err error
+		b.by.Moves, err = strconv.ParseFloat(w.arg(1), 64)
+		return "", err
 	case "brake-release":
 		b.orders = append(b.orders, reconciler.Order{ReleaseBrake: true})
 	case "restart-control":

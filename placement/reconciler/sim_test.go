@@ -55,6 +55,7 @@ type sim struct {
 	starts map[catalog.Name]int
 	// taken counts the replicas that gave way to higher classes.
 	taken int
+	moves movesLaw
 }
 
 func newSim(t *testing.T, seed uint64) *sim {
@@ -67,6 +68,9 @@ func newSim(t *testing.T, seed uint64) *sim {
 	b, err := newSandbox(fleet.String())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if seed%2 == 0 {
+		b.by.Moves = 40
 	}
 	return &sim{sandbox: b, rng: rng, broken: map[catalog.Name]bool{}, down: map[inventory.NodeID]bool{}, starts: map[catalog.Name]int{}}
 }
@@ -342,6 +346,9 @@ func (s *sim) laws(before reconciler.World, plan reconciler.Plan) error {
 		}
 	}
 	if err := s.takenFromLower(plan); err != nil {
+		return err
+	}
+	if err := s.moves.check(s.sandbox, before, plan); err != nil {
 		return err
 	}
 	return s.keptByBrake(before, plan)

@@ -16,6 +16,7 @@ import (
 type step struct {
 	placer placement.Placer
 	floor  func(m *catalog.Model) int
+	moves  float64
 	w      World
 	now    time.Time
 	cache  *Cache
@@ -52,8 +53,9 @@ type group struct {
 	// coming is for how many of what is short room is kept.
 	coming int
 	trace  *placement.Trace
-	// health is the place of what was told of it.
+	// health is the place of what was told of it, once told.
 	health int
+	told   bool
 }
 
 // unit is one replica, as it will be after the step.
@@ -94,7 +96,7 @@ func newStep(r Reconciler, w World, m Memory) *step {
 	if m.Cache == nil {
 		m.Cache = &Cache{}
 	}
-	s := &step{placer: r.Placer, floor: r.Floor, w: w, now: w.Now, mem: m, next: max(1, m.Next), cache: m.Cache}
+	s := &step{placer: r.Placer, floor: r.Floor, moves: r.Moves, w: w, now: w.Now, mem: m, next: max(1, m.Next), cache: m.Cache}
 	s.plan.OrdersDone = len(w.Orders)
 	s.cache.told = s.cache.told[:0]
 	s.makeGroups()
@@ -209,7 +211,7 @@ func (s *step) result() (Plan, Memory) {
 	}
 	s.plan.Health = s.cache.healthOf(s.groups)
 	next := s.mem
-	next.Next, next.Models = s.next, s.remembered()
+	next.Next, next.Models, next.Sought = s.next, s.remembered(), s.stillSought()
 	return s.plan, next
 }
 
@@ -255,7 +257,7 @@ func (u *unit) action() (Action, bool) {
 func (m ModelMemory) isZero() bool {
 	return m.Failures == 0 && m.RetryAt.IsZero() && !m.Parked && m.Reason == "" && m.Cause == "" &&
 		len(m.LastLines) == 0 && m.Revision == 0 && len(m.FailedOn) == 0 && !m.Unplaceable && len(m.Lost) == 0 &&
-		m.Preempted == 0 && m.Halted == ""
+		m.Preempted == 0 && m.Halted == "" && len(m.Moved) == 0
 }
 
 // clone returns a map of the step's own before it is written to.

@@ -74,6 +74,9 @@ type Memory struct {
 	// Mix is what the fleet is kept fit for, and changes slowly. It need not be
 	// kept.
 	Mix placement.Mix
+	// Sought are the models for which nobody could move, and when that was found.
+	// It need not be kept.
+	Sought map[catalog.Name]time.Time
 	// Cache makes the next step quick. Nil: one is made. It is shared with the
 	// memory that it came from, so one call of Step at a time. It is not kept.
 	Cache *Cache
@@ -117,4 +120,6 @@ type ModelMemory struct {
 	// revision that it rolled out. Empty: it did not.
 	Halted   string `json:"halted,omitempty"`
 	HaltedAt int64  `json:"halted_at,omitempty"`
+	// Moved is when replicas of it were moved to make room, in the last hour.
+	Moved []time.Time `json:"moved,omitempty"`
 }

@@ -30,6 +30,8 @@ type sandbox struct {
 	last     reconciler.Plan
 	// aside is what is known to those who only ask.
 	aside reconciler.Cache
+	// by decides.
+	by    reconciler.Reconciler
 	was   reconciler.World
 	steps int
 	// used are all ids there ever were.
@@ -129,7 +131,7 @@ func (b *sandbox) elsewhere() reconciler.World {
 func (b *sandbox) step() (reconciler.Plan, error) {
 	w := b.world()
 	before := fmt.Sprintf("%v %v", b.memory, w.Replicas)
-	plan, memory := reconciler.Reconciler{}.Step(w, b.memory)
+	plan, memory := b.by.Step(w, b.memory)
 	if err := b.sameAgain(w, plan, memory); err != nil {
 		return plan, err
 	}
@@ -158,10 +160,10 @@ func (b *sandbox) sameAgain(w reconciler.World, plan reconciler.Plan, memory rec
 		world  reconciler.World
 		memory reconciler.Memory
 	}{
-		{"again", reconciler.Reconciler{}, w, b.memory},
-		{"again in another place", reconciler.Reconciler{}, b.elsewhere(), b.memory},
-		{"with nothing known from before", reconciler.Reconciler{}, b.elsewhere(), unknown},
-		{"without an index", reconciler.Reconciler{}.Plain(), b.elsewhere(), unknown},
+		{"again", b.by, w, b.memory},
+		{"again in another place", b.by, b.elsewhere(), b.memory},
+		{"with nothing known from before", b.by, b.elsewhere(), unknown},
+		{"without an index", b.by.Plain(), b.elsewhere(), unknown},
 	} {
 		if i%2 != b.steps%2 {
 			continue // each is asked at every other step
