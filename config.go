@@ -175,6 +175,10 @@ type Limits struct {
 	// seconds.
 	NodeUnreachable catalog.Duration `json:"node_unreachable,omitempty"`
 	NodeLost        catalog.Duration `json:"node_lost,omitempty"`
+	// Moves is how many percent of the replicas may be moved elsewhere in an hour,
+	// replacement first, so that what was refused gets room. Default 0: none; 2 is
+	// enough for most.
+	Moves float64 `json:"moves,omitempty"`
 	// Journal is how long decisions are kept with what they rest on. Default 14
 	// days; -1: none are.
 	Journal catalog.Duration `json:"journal,omitempty"`
@@ -281,6 +285,9 @@ func (l *Limits) check() []error {
 		if limit.value < 0 {
 			all = append(all, fmt.Errorf("limits.%s: below zero; leave it out for the default", limit.name))
 		}
+	}
+	if !(l.Moves >= 0 && l.Moves <= 100) {
+		all = append(all, errors.New("limits.moves: a percentage of the replicas, from 0 to 100; leave it out to move none"))
 	}
 	if l.NodeLost > 0 && l.NodeUnreachable > l.NodeLost {
 		all = append(all, errors.New("limits.node_lost: a node is unreachable before it is lost; raise it"))

@@ -63,6 +63,8 @@ func TestParseFileRefuses(t *testing.T) {
 		"names of the client":       {"listen: {client: {names: [a.example]}}", "listen.client.names"},
 		"pprof for all":             {"debug: {pprof: \":6060\"}", "debug.pprof"},
 		"a limit below zero":        {"limits: {queue: -1}", "limits.queue"},
+		"moves above all":           {"limits: {moves: 101}", "limits.moves"},
+		"moves below zero":          {"limits: {moves: -2}", "limits.moves"},
 		"lost before unreachable":   {"limits: {node_unreachable: 60s, node_lost: 10s}", "limits.node_lost"},
 		"a key with another hash":   {"keys: [{name: a, id: abcdefghij, hash: " + strings.Repeat("x", 64) + "}]", "keys[0]"},
 		"a key without a hash":      {"keys: [{name: a, id: b, hash: c}]", "keys[0]"},

@@ -225,7 +225,7 @@ func (c *ControlPlane) wireLoop(context.Context) (err error) {
 	}
 	c.loop, err = control.New(control.Config{
 		Catalog: c.catalog, Fleet: c.registry, Dispatcher: c.hub, Assignments: c.cfg.Store, Traffic: &traffic{c},
-		Events: events, Journal: c.cfg.Journal, Placer: c.cfg.Placer, Holder: c.cfg.Holder, Logger: c.logger,
+		Events: events, Journal: c.cfg.Journal, Placer: c.cfg.Placer, Moves: c.cfg.Settings.Limits.Moves, Holder: c.cfg.Holder, Logger: c.logger,
 	})
 	return err
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,9 @@ type Config struct {
 	// Floor is how many replicas of a model no higher class may take; it must be
 	// a pure function. Nil: as reconciler.CriticalMinimum says.
 	Floor func(m *catalog.Model) int
+	// Moves is how many percent of the replicas may be moved elsewhere in an hour,
+	// to make room for what is refused. Zero: none.
+	Moves float64
 	// Holder is the name under which the lease is held. Required.
 	Holder string
 	// Logger nil is silent.
@@ -65,7 +69,7 @@ func New(cfg Config) (*Loop, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	l := &Loop{
-		cfg: cfg, log: cfg.Logger, reconciler: reconciler.Reconciler{Placer: cfg.Placer, Floor: cfg.Floor},
+		cfg: cfg, log: cfg.Logger, reconciler: reconciler.Reconciler{Placer: cfg.Placer, Floor: cfg.Floor, Moves: cfg.Moves},
 		wakes: make(chan struct{}, 1), changed: make(chan struct{}),
 	}
 	l.view.Store(&reconciler.View{At: now(), Catalog: cfg.Catalog.Index(), Fleet: cfg.Fleet.Snapshot()})
@@ -83,6 +87,9 @@ func (cfg Config) check() error {
 	missing(cfg.Fleet == nil, "Fleet is missing: give it the inventory")
 	missing(cfg.Dispatcher == nil, "Dispatcher is missing: give it what delivers to the agents")
 	missing(cfg.Assignments == nil, "Assignments is missing: give it where what was ordered is kept")
+	if !(cfg.Moves >= 0 && cfg.Moves <= 100) {
+		bad = append(bad, fmt.Errorf("control: Config.Moves is %g: give it a percentage, or zero for none", cfg.Moves))
+	}
 	missing(cfg.Holder == "", "Holder is missing: give it a name that no other process of the cluster has")
 	return errors.Join(bad...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/control"
 	"llmgw.io/llmgw/placement/reconciler"
 )
 
@@ -103,6 +104,86 @@ func TestRolloutOfAFullFleet(t *testing.T) {
 		}
 		if h := v.Health["tiny"]; h.Ready != 2 || len(h.Clamps) > 0 {
 			t.Errorf("want it finished, got %+v", h)
+		}
+	})
+}
+
+// obeyAll is obey for the agents of several nodes, where routers speak too.
+func (r *rig) obeyAll(rounds int, nodes ...inventory.NodeID) {
+	for range rounds {
+		shards := map[inventory.NodeID][]inventory.ShardStatus{}
+		for _, x := range r.loop.View().Replicas {
+			st := inventory.ShardReady
+			if x.Phase == reconciler.Stop {
+				st = inventory.ShardStopped
+			}
+			for _, s := range x.Shards {
+				shards[s.Spot.Node] = append(shards[s.Spot.Node], inventory.ShardStatus{ID: string(s.ID), State: st, Since: x.CreatedAt})
+			}
+		}
+		for _, id := range nodes {
+			r.registry.Apply(id, inventory.Report{Whole: true, Shards: shards[id]}, time.Now())
+		}
+		after(5 * time.Second)
+	}
+}
+
+// A model that was refused gets room by a move: the one that moves is replaced
+// first and serves all the while. How many moved is not forgotten with the
+// process.
+func TestMoveMakesRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		small, big := model("small", 2), model("big", 1)
+		big.Profiles[0].GPU = &catalog.GPU{Count: 2}
+		s, m := newStore(), newModels(small)
+		fleet := "a1 gpu=2xL4-24\na2 gpu=2xL4-24"
+		var told []string
+		allow := func(cfg *control.Config) {
+			cfg.Moves = 50
+			cfg.Events.Happened = func(e reconciler.Event) {
+				if e.Kind == reconciler.EventMoved {
+					told = append(told, e.Text)
+				}
+			}
+		}
+		r := start(t, "one", s, m, fleet, nil, nil)
+		r.obeyAll(2, "a1", "a2")
+		m.set(small, big)
+		r.obeyAll(2, "a1", "a2")
+		if h := r.loop.View().Health["big"]; !h.Unplaceable {
+			t.Fatalf("want nobody to move unless that is allowed, got %+v", h)
+		}
+		r.stop()
+
+		r = start(t, "two", s, m, fleet, nil, allow)
+		moving := func() string { return s.row("small-1").Restart + s.row("small-2").Restart }
+		for range 20 {
+			if r.obeyAll(1, "a1", "a2"); moving() != "" {
+				break
+			}
+		}
+		if moving() != string(reconciler.Moving) {
+			t.Fatalf("want one that moves, got %q", moving())
+		}
+		r.stop()
+
+		// The one that leads next goes on with it.
+		r = start(t, "three", s, m, fleet, nil, allow)
+		defer r.stop()
+		for range 90 {
+			r.obeyAll(1, "a1", "a2")
+			if h := r.loop.View().Health["small"]; h.Ready < 2 {
+				t.Fatalf("want two ready at any time, got %+v", h)
+			}
+		}
+		if h := r.loop.View().Health; h["big"].Ready != 1 || h["small"].Ready != 2 || len(told) != 1 {
+			t.Errorf("want all ready after one move, got %+v and %q", h, told)
+		}
+		m.set(small, big, func() catalog.Model { more := big; more.Name = "more"; return more }())
+		r.obeyAll(2, "a1", "a2")
+		if h := r.loop.View().Health["more"]; !h.Unplaceable || len(told) != 1 {
+			t.Errorf("want no other move in this hour, got %+v and %q", h, told)
 		}
 	})
 }

@@ -183,7 +183,7 @@ func (r *Report) happened(c *control, e reconciler.Event) {
 		r.Orphans++
 	case reconciler.EventBrakeSet:
 		r.BrakeSet++
-	case reconciler.EventPlaced, reconciler.EventUnplaceable, reconciler.EventHalted, reconciler.EventBrakeReleased:
+	case reconciler.EventPlaced, reconciler.EventMoved, reconciler.EventUnplaceable, reconciler.EventHalted, reconciler.EventBrakeReleased:
 	}
 }
 
