@@ -18,7 +18,7 @@ func fleetSections() []section {
 			{what: "largest body on the wire", value: "{agent/protocol MaxFrame:bytes}", why: "a node's whole state is far smaller"},
 			{what: "node unreachable [limits.node_unreachable] / lost [limits.node_lost]", value: "{inventory/registry.go UnreachableAfter} / {inventory/registry.go LostAfter} after the last beat", why: "three beats; a minute of silence is more than a slow network, and what ran there is replaced then"},
 			{what: "loss brake", value: "at least {placement/reconciler BrakeNodes} nodes and {placement/reconciler BrakePercent} % of those heard, silent within {placement/reconciler BrakeWindow}", why: "a partition is not a fire"},
-			{what: "percent of the replicas that move in an hour to make room [limits.moves]", value: "none; 2 is enough for most", holds: `config.go: Moves float64 `+"`"+`json:"moves,omitempty"`+"`", why: "each move is a start and a drain"},
+			{what: "percent of the replicas that move in an hour to make room [limits.moves]", value: "none; 2 is enough for most", holds: "config.go: Moves float64", why: "each move is a start and a drain"},
 			{what: "replicas that move for one that was refused / a search in vain is repeated", value: "at most {placement/reconciler MovesAtOnce} / after {placement/reconciler MoveRetry}", why: "room that takes more is not worth it"},
 			{what: "the brake is released", value: "{placement/reconciler BrakeSettle} after half are back, by a person, or after {placement/reconciler BrakeLimit}", why: "those who return a moment later are not doubled"},
 			{what: "a stall of the control plane that is held against no node", value: "more than {inventory stallSteps} of its steps of a second", why: "beats that nobody could take are no silence"},
