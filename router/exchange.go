@@ -43,16 +43,11 @@ type exchange struct {
 	shown bool
 	tried []string
 	began time.Time // of the first attempt; zero before
-	// What pick fills anew each time.
-	choices []Candidate
-	places  []int
-	seen    seen
+	// What pick fills anew each time; nil before.
+	*scratch
 	// full is when the first of the replicas takes something again, where all
 	// have said that they do not; zero otherwise.
 	full time.Time
-	// The prompt's hashes, with the adapter that they were made for.
-	prompt    *steer.Prompt
-	promptFor catalog.Name
 	// The attempt as steered knows it, and what the engine said of it.
 	steered *steering
 	ticket  steer.Ticket
@@ -85,9 +80,9 @@ func (x *exchange) end() {
 	x.body.release()
 	x.sent.release()
 	x.body, x.sent = nil, nil
-	if x.prompt != nil {
-		prompts.Put(x.prompt)
-		x.prompt = nil
+	if x.scratch != nil {
+		scratches.Put(x.scratch)
+		x.scratch = nil
 	}
 	x.endSpan()
 }

@@ -164,8 +164,7 @@ func (x *exchange) notReady(g goal) *failure {
 // chose ends with [exchange.over].
 func (x *exchange) pick(g goal, d *demand) *Backend {
 	list := x.r.backends(g.model())
-	x.choices, x.places = x.choices[:0], x.places[:0]
-	x.seen.reset()
+	x.clear()
 	now := time.Now()
 	adapter := g.adapter()
 	for i := range list {

@@ -17,31 +17,49 @@ type steering struct {
 	turn  uint64
 }
 
-var prompts = sync.Pool{New: func() any { return &steer.Prompt{Blocks: make([]steer.Block, 0, 64)} }}
+// scratch is memory for choices, which one request after another uses.
+type scratch struct {
+	choices []Candidate
+	places  []int // of the choices in the list of replicas
+	seen    seen
+	// prompt is that of the request, under the adapter promptFor once it was read.
+	prompt    steer.Prompt
+	promptFor catalog.Name
+	wasRead   bool
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{prompt: steer.Prompt{Blocks: make([]steer.Block, 0, 64)}} }}
+
+// clear makes room for the next choice.
+func (x *exchange) clear() {
+	if x.scratch == nil {
+		x.scratch = scratches.Get().(*scratch)
+		x.wasRead = false
+	}
+	x.choices, x.places = x.choices[:0], x.places[:0]
+	x.seen.reset()
+}
 
 // read makes the hashes of the prompt, once for each adapter that it is asked
 // with. What an engine puts before the messages, and what it keeps caches apart
 // by, goes in first.
 func (x *exchange) read(adapter catalog.Name) {
-	if x.prompt != nil && x.promptFor == adapter {
+	if x.wasRead && x.promptFor == adapter {
 		return
 	}
-	if x.prompt == nil {
-		x.prompt = prompts.Get().(*steer.Prompt)
-	}
-	x.promptFor = adapter
+	x.wasRead, x.promptFor = true, adapter
 	x.prompt.Reset()
 	x.prompt.Tokens = x.asked.InputTokens
 	h := x.r.hasher
 	if adapter != "" {
-		h.Under(x.prompt, []byte(adapter))
+		h.Under(&x.prompt, []byte(adapter))
 	}
 	if span, ok := x.asked.Value(openai.FieldTools); ok {
-		h.Under(x.prompt, x.body.b[span.Start:span.End])
+		h.Under(&x.prompt, x.body.b[span.Start:span.End])
 	}
 	for _, f := range [...]openai.Field{openai.FieldMessages, openai.FieldPrompt} {
 		if span, ok := x.asked.Value(f); ok {
-			h.Add(x.prompt, x.body.b[span.Start:span.End])
+			h.Add(&x.prompt, x.body.b[span.Start:span.End])
 			return
 		}
 	}
@@ -76,7 +94,7 @@ func (x *exchange) weigh(list []Backend, made *Decision, s *steering) int {
 	x.steered, x.found = s, steer.Found{CachedTokens: -1}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.model.Match(made.At, x.prompt)
+	s.model.Match(made.At, &x.prompt)
 	made.PromptTokens = s.model.Tokens()
 	for i, place := range x.places {
 		e := s.model.Expect(made.At, list[place].spec(), adapter)
