@@ -126,6 +126,9 @@ func (c client) chat(t testing.TB, model string) reply {
 type tokens struct {
 	Prompt     int64 `json:"prompt_tokens"`
 	Completion int64 `json:"completion_tokens"`
+	Details    struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
 }
 
 // stream is an answer that is being read.
