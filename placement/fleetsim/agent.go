@@ -162,7 +162,7 @@ func (a *agent) beat() {
 	}
 	a.rev++
 	b.rev = a.rev
-	c := a.s.control
+	c := a.s.reach()
 	a.s.send(a, func() { c.heardBeat(a, b) })
 }
 
@@ -192,7 +192,7 @@ func (a *agent) ask() {
 	}
 	a.rev++
 	in.rev = a.rev
-	c := a.s.control
+	c := a.s.reach()
 	a.s.send(a, func() { c.heardPoll(a, in) })
 	a.s.after(pollLimit, func() {
 		if a.isRun(run) && a.poll == poll {
@@ -239,6 +239,7 @@ func (a *agent) told(in report, d desired) {
 		a.pollAgain() // an earlier leader still speaks
 		return
 	}
+	a.s.laws.applied(a, d)
 	a.epoch, a.version = d.epoch, d.version
 	a.direct(d.shards)
 	a.ask()

@@ -81,7 +81,9 @@ func (c *control) tick(n int) {
 	if c.postponed(func() { c.tick(n) }) {
 		return
 	}
+	before := c.fleet.Snapshot()
 	c.fleet.Tick(c.s.now)
+	c.s.report.silences(before, c.fleet.Snapshot())
 	if n%int(sweepEvery/tickEvery) == 0 {
 		c.fleet.sweep(c.s.now)
 	}
@@ -242,7 +244,7 @@ func (c *control) keep(w reconciler.World, plan reconciler.Plan, memory reconcil
 	}
 	c.tell(w, plan, memory, Kept)
 	c.memory = memory
-	c.s.orders = c.s.orders[plan.OrdersDone:]
+	c.s.orders = c.s.orders[min(plan.OrdersDone, len(c.s.orders)):]
 	if len(plan.Actions) > 0 {
 		c.acted = c.s.now
 		c.replicas = merge(c.replicas, plan.Actions)
@@ -255,7 +257,7 @@ func (c *control) keep(w reconciler.World, plan reconciler.Plan, memory reconcil
 		c.news()
 	}
 	c.s.report.passed(c, plan)
-	c.s.laws.kept(plan)
+	c.s.laws.kept(c, plan)
 	c.publish(plan)
 	c.finish(plan.WakeAt)
 }

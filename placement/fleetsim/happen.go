@@ -188,7 +188,7 @@ func (s *sim) upset(e *event) {
 		old.stall(e.span)
 		s.after(leaseLife, func() {
 			if s.control == old {
-				s.control = s.newControl(true)
+				s.old, s.control = old, s.newControl(true)
 			}
 		})
 	}

@@ -66,6 +66,13 @@ func (l *laws) memory(a *agent, e *engine) {
 	}
 }
 
+// applied: an agent never goes back to an earlier leader.
+func (l *laws) applied(a *agent, d desired) {
+	if d.epoch < a.epoch {
+		l.s.violate("epoch", "%s works to epoch %d after %d", a.id, d.epoch, a.epoch)
+	}
+}
+
 // decided holds a plan against what can be seen before it is carried out.
 func (l *laws) decided(c *control, w reconciler.World, plan reconciler.Plan, memory reconciler.Memory) {
 	for _, name := range sortedNames(plan.Traces) {
@@ -80,8 +87,12 @@ func (l *laws) decided(c *control, w reconciler.World, plan reconciler.Plan, mem
 		}
 	}
 	for _, a := range plan.Actions {
-		if a.Kind == reconciler.Place {
-			l.place(w.Fleet, a.Replica)
+		if a.Kind != reconciler.Place {
+			continue
+		}
+		l.place(w.Fleet, a.Replica)
+		if memory.Models[a.Replica.Model].Parked {
+			l.s.violate("parked", "%s is placed though its model is parked", a.Replica.ID)
 		}
 	}
 	if at := plan.WakeAt; !at.IsZero() && !at.After(w.Now) {
@@ -282,8 +293,11 @@ func (l *laws) devices(n *inventory.Node) {
 	}
 }
 
-// kept: an id is given once.
-func (l *laws) kept(plan reconciler.Plan) {
+// kept: only who leads writes, and an id is given once.
+func (l *laws) kept(c *control, plan reconciler.Plan) {
+	if c.epoch != l.s.rows.epoch {
+		l.s.violate("epoch", "epoch %d writes after %d", c.epoch, l.s.rows.epoch)
+	}
 	for _, a := range plan.Actions {
 		if a.Kind == reconciler.Place && l.used[a.Replica.ID] {
 			l.s.violate("id", "the id %s is given twice", a.Replica.ID)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement/reconciler"
 )
 
@@ -29,8 +30,11 @@ type Report struct {
 	Placed, Moved, Replaced          int
 	Preempted, Failed, Lost, Stopped int
 	Parked, BrakeSet, Orphans        int
-	ReadyP50, ReadyP99, ReadyMost    time.Duration
-	Requests, Served                 int
+	// NodesSilent is how often a node was not heard for so long that nothing new
+	// is placed there, NodesLost that it counted as lost.
+	NodesSilent, NodesLost        int
+	ReadyP50, ReadyP99, ReadyMost time.Duration
+	Requests, Served              int
 	// Waited of those that were served waited for a replica; WaitP99 is how long.
 	Waited  int
 	WaitP99 time.Duration
@@ -187,6 +191,26 @@ func (r *Report) happened(c *control, e reconciler.Event) {
 	}
 }
 
+// silences counts the nodes that a look at the clock made silent.
+func (r *Report) silences(before, after *inventory.Snapshot) {
+	if before == after {
+		return
+	}
+	was := before.Nodes()
+	for i, n := range after.Nodes() {
+		if n.Hearing == was[i].Hearing {
+			continue
+		}
+		switch n.Hearing {
+		case inventory.Unreachable:
+			r.NodesSilent++
+		case inventory.Lost:
+			r.NodesLost++
+		case inventory.Heard:
+		}
+	}
+}
+
 func (r *Report) tellShort(now time.Time, name catalog.Name, short bool) {
 	m := r.model(name)
 	since, was := r.short[name]
@@ -276,7 +300,8 @@ func (r *Report) String() string {
 		r.Requests, r.Served, r.Waited, span(r.WaitP99), r.Refused, r.Unserved, r.Broken)
 	fmt.Fprintf(&b, "control    %d passes, %d decided anew and %d verified after a change; %d takeovers, %d times without a store\n",
 		r.Passes, r.Stale, r.Verified, r.Takeovers, r.StoreFailures)
-	fmt.Fprintf(&b, "trouble    %d models parked, the brake set %d times, %d shards that nobody had ordered\n", r.Parked, r.BrakeSet, r.Orphans)
+	fmt.Fprintf(&b, "trouble    %d models parked, the brake set %d times, %d nodes unreachable, %d of them lost, %d shards that nobody had ordered\n",
+		r.Parked, r.BrakeSet, r.NodesSilent, r.NodesLost, r.Orphans)
 	r.writeModels(&b)
 	r.writeUse(&b)
 	for _, n := range r.Notes {

@@ -109,10 +109,12 @@ type sim struct {
 	// rows is what is kept; control is the process that agents reach.
 	rows    *rows
 	control *control
-	router  *router
-	orders  []reconciler.Order
-	laws    *laws
-	report  *Report
+	// old believes to lead still. Nil: there is none.
+	old    *control
+	router *router
+	orders []reconciler.Order
+	laws   *laws
+	report *Report
 }
 
 // populate makes the agents, and the catalog as it is at the beginning.
@@ -155,6 +157,19 @@ func (s *sim) reindex() {
 	s.wake()
 }
 
+// reach is the control plane that a message goes to: agents know the addresses of
+// all, and take one that answers.
+func (s *sim) reach() *control {
+	if s.old != nil && s.old.isUp() && s.chance(strayed) {
+		return s.old
+	}
+	return s.control
+}
+
+// strayed is the share of messages that go to a process that does not know yet
+// that it no longer leads.
+const strayed = 0.3
+
 // wake lets the control plane look again soon.
 func (s *sim) wake() {
 	if s.control != nil {
@@ -164,33 +179,34 @@ func (s *sim) wake() {
 
 // moment is something that comes at a time.
 type moment struct {
-	at  time.Time
+	at  int64 // nanoseconds since the beginning
 	seq uint64
 	do  func()
 }
 
 // queue has the earliest moment first, and of one time the one that was said
 // first.
-type queue []moment
+type queue []*moment
 
 func (q queue) Len() int { return len(q) }
 
 func (q queue) Less(i, j int) bool {
-	if q[i].at.Equal(q[j].at) {
+	if q[i].at == q[j].at {
 		return q[i].seq < q[j].seq
 	}
-	return q[i].at.Before(q[j].at)
+	return q[i].at < q[j].at
 }
+
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
 // Push is of heap.Interface.
-func (q *queue) Push(x any) { *q = append(*q, x.(moment)) }
+func (q *queue) Push(x any) { *q = append(*q, x.(*moment)) }
 
 // Pop is of heap.Interface.
 func (q *queue) Pop() any {
 	old := *q
 	last := old[len(old)-1]
-	old[len(old)-1] = moment{}
+	old[len(old)-1] = nil
 	*q = old[:len(old)-1]
 	return last
 }
@@ -200,7 +216,7 @@ func (s *sim) at(t time.Time, do func()) {
 		t = s.now
 	}
 	s.seq++
-	heap.Push(&s.queue, moment{at: t, seq: s.seq, do: do})
+	heap.Push(&s.queue, &moment{at: int64(t.Sub(Begin())), seq: s.seq, do: do})
 }
 
 func (s *sim) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
@@ -208,11 +224,12 @@ func (s *sim) after(d time.Duration, do func()) { s.at(s.now.Add(d), do) }
 // run takes one moment after the other until the time is over.
 func (s *sim) run() {
 	for len(s.queue) > 0 && !s.over {
-		m := heap.Pop(&s.queue).(moment)
-		if m.at.After(s.end) {
+		m := heap.Pop(&s.queue).(*moment)
+		at := Begin().Add(time.Duration(m.at))
+		if at.After(s.end) {
 			break
 		}
-		s.now = m.at
+		s.now = at
 		m.do()
 	}
 	if !s.over {
