@@ -142,6 +142,13 @@ func TestCommandsFromEndToEnd(t *testing.T) {
 		{"tokens admin list", "", []string{"ci", "viewer"}},
 		{"summary", "", []string{"1 ready", "memory"}},
 		{"openapi", "", []string{`"openapi": "3.1.0"`}},
+		{"plan model org/tiny --min 3 --max 3", "", []string{"placed", "org/tiny"}},
+		{"plan model org/tiny --class critical", "", nil},
+		{"plan model org/huge -f -", strings.NewReplacer("org/tiny", "org/huge", "[small]", "[]", "memory_gb: 2", "memory_gb: 4000").Replace(tinyYAML), []string{"Model org/huge would lack 1:", "too little of its memory is free"}},
+		{"plan model org/tiny --remove", "", []string{"lost", "the model was removed"}},
+		{"plan node a1 draining", "", []string{"nothing took over", "Model org/tiny would lack 1:", "takes nothing new"}},
+		{"plan label a1 llmgw.io/pool=p", "", nil},
+		{"plan hold rack:r1 --from 2h --until 4h", "", nil},
 		{"models rm org/tiny", "", []string{"Model org/tiny is removed."}},
 	}
 	for _, s := range steps {
@@ -224,6 +231,13 @@ func TestCommandsThatFail(t *testing.T) {
 		{"holds release rack:none", "", 1, "is not held"},
 		{"nodes rm nobody", "", 1, "there is no node"},
 		{"wait nobody", "", 1, "there is no model"},
+		{"plan model nobody --remove", "", 1, "no such model"},
+		{"plan model x", "", 1, "exactly one of definition, scale, class, resources or remove, and has none"},
+		{"plan model x --max 2", "", 2, "--max needs --min"},
+		{"plan model x -f -", "name: x\nnope: 1\n", 1, `unknown field "nope"`},
+		{"plan node nobody draining", "", 1, "no such node"},
+		{"plan node a1 asleep", "", 1, "ready, cordoned, draining, lost, removed"},
+		{"plan hold rack:none --release", "", 1, "no such hold"},
 		{"nodes list --token llmgw-adm-wrong", "", 1, "not valid"},
 	}
 	for _, s := range steps {

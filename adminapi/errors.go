@@ -14,6 +14,7 @@ import (
 	"llmgw.io/llmgw/adminapi/auth"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/dryrun"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
@@ -107,6 +108,7 @@ func outcomes() []outcome {
 		{is: inventory.ErrNoHold, status: http.StatusNotFound, code: codeNotFound},
 		{is: inventory.ErrState, status: http.StatusConflict, code: codeConflict},
 		{is: inventory.ErrStale, status: http.StatusConflict, code: codeConflict, text: "the node has changed meanwhile; look at it and ask again"},
+		{is: dryrun.ErrInvalid, status: http.StatusBadRequest, code: codeInvalid},
 		{is: reconciler.ErrNoModel, status: http.StatusNotFound, code: codeNotFound},
 		{is: reconciler.ErrNoReplica, status: http.StatusNotFound, code: codeNotFound},
 		{is: storage.ErrNotFound, status: http.StatusNotFound, code: codeNotFound},

@@ -19,6 +19,7 @@ import (
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/dryrun"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 	"llmgw.io/llmgw/storage/memstore"
@@ -46,6 +47,7 @@ type fakeLoop struct {
 	mu       sync.Mutex
 	view     reconciler.View
 	registry *inventory.Registry
+	models   *catalog.Service
 	headroom func(catalog.Name, int) (reconciler.Headroom, error)
 	help     func(catalog.Name) (reconciler.Help, error)
 	retry    func(catalog.Name) (bool, error)
@@ -80,6 +82,12 @@ func (f *fakeLoop) Help(m catalog.Name) (reconciler.Help, error) {
 
 func (f *fakeLoop) PlanHold(h inventory.Hold) reconciler.HoldPlan {
 	return reconciler.Reconciler{}.PlanHold(&reconciler.View{Catalog: catalog.NewIndex(0, nil), Fleet: f.registry.Snapshot()}, h, time.Now(), nil)
+}
+
+func (f *fakeLoop) PlanChange(c dryrun.Change) (dryrun.Report, error) {
+	v := f.View()
+	v.At, v.Catalog, v.Fleet = time.Now(), f.models.Index(), f.registry.Snapshot()
+	return dryrun.Plan(reconciler.Reconciler{}, v, c)
 }
 
 func (f *fakeLoop) ReleaseBrake(context.Context) (bool, error) {
@@ -167,7 +175,7 @@ func newHouse(t *testing.T, change ...func(*adminapi.Config)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.loop = &fakeLoop{registry: h.registry}
+	h.loop = &fakeLoop{registry: h.registry, models: h.models}
 	for _, role := range storage.Roles {
 		h.tokens[role] = h.token(t, storage.AdminToken{Name: string(role), Role: role})
 	}

@@ -10,6 +10,7 @@ import (
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/dryrun"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
@@ -34,13 +35,15 @@ type Models interface {
 }
 
 // Cluster is the newest look at everything. View never blocks, is never nil and
-// is shared: read only. Headroom, Help and PlanHold try on copies and may take a
-// moment; an unknown model answers an error that matches reconciler.ErrNoModel.
+// is shared: read only. The others try on copies and may take a moment; an unknown
+// model answers an error that matches reconciler.ErrNoModel, and a change that
+// makes no sense one of PlanChange's.
 type Cluster interface {
 	View() *reconciler.View
 	Headroom(model catalog.Name, limit int) (reconciler.Headroom, error)
 	Help(model catalog.Name) (reconciler.Help, error)
 	PlanHold(h inventory.Hold) reconciler.HoldPlan
+	PlanChange(c dryrun.Change) (dryrun.Report, error)
 }
 
 // Operator takes orders. Its methods may block until the order is kept, and

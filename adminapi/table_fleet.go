@@ -13,6 +13,11 @@ func clusterRoutes() []route {
 		description: "Counts of nodes, devices, models and replicas, and the control plane's own version, uptime and store.",
 		endpoint:    answers((*API).summary),
 	}, {
+		method: http.MethodPost, pattern: "/plan-change", name: "plan.change", op: "PlanChange", scope: auth.Read, needs: clusterPart,
+		summary:     "Show what a change of a model, a node or a hold would do",
+		description: "A dry run by the steps of the control loop, on a copy in which every order is obeyed at once: what is placed, moved, preempted and lost, and what finds no room. It changes nothing, so it needs no more than reading.",
+		what:        "the change", limit: wholeForm, endpoint: takes((*API).planChange),
+	}, {
 		method: http.MethodGet, pattern: "/openapi.json", name: "openapi.get", op: "OpenAPI", scope: auth.Read,
 		summary:     "Show the OpenAPI document of this surface",
 		description: "Every route that is built, whatever is wired in. A route that needs a part carries x-llmgw-needs.",

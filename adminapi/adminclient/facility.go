@@ -36,6 +36,11 @@ func (c *Client) PlanHold(ctx context.Context, domain string, from, until time.T
 	return get[view.HoldPlan](ctx, c, q, "facility", "plan")
 }
 
+// PlanChange shows what a change of a model, a node or a hold would do.
+func (c *Client) PlanChange(ctx context.Context, in view.PlanRequest) (view.ChangePlan, error) {
+	return post[view.ChangePlan](ctx, c, in, "plan-change")
+}
+
 // ReleaseBrake lets lost replicas be replaced again.
 func (c *Client) ReleaseBrake(ctx context.Context) (view.BrakeReleased, error) {
 	return post[view.BrakeReleased](ctx, c, nil, "brake", "release")

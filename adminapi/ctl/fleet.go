@@ -129,17 +129,9 @@ func nodeState(state string) func(context.Context, *session) error {
 
 // labelNode sets key=value and removes key-.
 func labelNode(ctx context.Context, s *session) error {
-	change := map[string]*string{}
-	for _, a := range s.Args().Slice()[1:] {
-		key, value, set := strings.Cut(a, "=")
-		if bare, remove := strings.CutSuffix(a, "-"); !set && remove {
-			change[bare] = nil
-			continue
-		}
-		if !set {
-			return usagef("%q is no change of a label: write key=value to set one, key- to remove it", a)
-		}
-		change[key] = &value
+	change, err := s.labels()
+	if err != nil {
+		return err
 	}
 	n, err := s.client.SetLabels(ctx, s.arg(0), change)
 	if err != nil {
@@ -156,6 +148,23 @@ func labelNode(ctx context.Context, s *session) error {
 		}
 		return g
 	})
+}
+
+// labels are the changes of labels behind the first argument.
+func (s *session) labels() (map[string]*string, error) {
+	change := map[string]*string{}
+	for _, a := range s.Args().Slice()[1:] {
+		key, value, set := strings.Cut(a, "=")
+		if bare, remove := strings.CutSuffix(a, "-"); !set && remove {
+			change[bare] = nil
+			continue
+		}
+		if !set {
+			return nil, usagef("%q is no change of a label: write key=value to set one, key- to remove it", a)
+		}
+		change[key] = &value
+	}
+	return change, nil
 }
 
 func removeNode(ctx context.Context, s *session) error {

@@ -143,6 +143,18 @@ func removeModel(ctx context.Context, s *session) error {
 }
 
 func scaleModel(ctx context.Context, s *session) error {
+	r, err := s.client.ScaleModel(ctx, s.arg(0), s.scaling())
+	if err != nil {
+		return err
+	}
+	if r.OnDemand {
+		return s.say(r, "Model %s runs on demand, at most %d at once, until it is idle for %s.", r.Model, r.Max, time.Duration(r.IdleTimeout))
+	}
+	return s.say(r, "Model %s has %d to %d replicas.", r.Model, r.Min, r.Max)
+}
+
+// scaling is what the flags say of how many replicas there should be.
+func (s *session) scaling() view.ScaleRequest {
 	in := view.ScaleRequest{Min: s.Int("min")}
 	if s.IsSet("max") {
 		most := s.Int("max")
@@ -152,14 +164,7 @@ func scaleModel(ctx context.Context, s *session) error {
 		idle := view.Duration(s.Duration("idle-timeout"))
 		in.IdleTimeout = &idle
 	}
-	r, err := s.client.ScaleModel(ctx, s.arg(0), in)
-	if err != nil {
-		return err
-	}
-	if r.OnDemand {
-		return s.say(r, "Model %s runs on demand, at most %d at once, until it is idle for %s.", r.Model, r.Max, time.Duration(r.IdleTimeout))
-	}
-	return s.say(r, "Model %s has %d to %d replicas.", r.Model, r.Min, r.Max)
+	return in
 }
 
 func setResources(ctx context.Context, s *session) error {

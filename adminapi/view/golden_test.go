@@ -16,6 +16,7 @@ import (
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
+	"llmgw.io/llmgw/placement/dryrun"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
@@ -44,6 +45,7 @@ func TestViewsAreGolden(t *testing.T) {
 		"explain_fix":    view.ExplainOf(w, entry("tiny"), help()),
 		"explain_placed": view.ExplainOf(w, entry("big"), reconciler.Help{}),
 		"headroom":       view.HeadroomOf(w, entry("big"), headroom()),
+		"change_plan":    view.ChangePlanOf(report()),
 		"target":         []view.Target{view.TargetOf(w, entry("big")), view.TargetOf(w, entry("tiny"))},
 		"scale":          []view.ScaleResponse{view.ScaleOf(entry("big")), view.ScaleOf(entry("tiny"))},
 		"summary":        view.SummaryOf(w, view.Process{Version: "v1", Started: now.Add(-time.Hour), Leader: "c1", StoreKind: "sqlite"}),
@@ -126,6 +128,20 @@ func help() reconciler.Help {
 		panic(err)
 	}
 	return h
+}
+
+func report() dryrun.Report {
+	chat := dryrun.Placed{Model: "chat", Profile: "tp4", Nodes: []inventory.NodeID{"a1", "a2"}}
+	return dryrun.Report{
+		Placed:    []dryrun.Placed{chat},
+		Moved:     []dryrun.Moved{{Replica: "chat-1", From: []inventory.NodeID{"a3"}, To: chat}},
+		Preempted: []dryrun.Preempted{{Replica: "sort-2", Model: "sort", From: []inventory.NodeID{"a1"}, By: "chat"}},
+		Lost:      []dryrun.Lost{{Replica: "sort-3", Model: "sort", Nodes: []inventory.NodeID{"a4"}, Why: "node a4 was removed"}},
+		Unplaceable: []dryrun.Unplaceable{{Model: "sort", Short: 2, Trace: placement.Trace{Profiles: []placement.ProfileTrace{{
+			Profile: "tp4", Looked: 5, Counts: map[placement.Reason]int{placement.Held: 2, placement.DevicesBusy: 3},
+		}}}}},
+		Unsettled: true, Brake: reconciler.Brake{Since: now, Reason: "60 of 200 nodes went silent within a minute"},
+	}
 }
 
 func headroom() reconciler.Headroom {

@@ -30,7 +30,7 @@ func decisionWalls() []wall {
 		{room: "placement/dryrun", may: []string{"placement", "placement/reconciler", "catalog", "inventory"}},
 		{room: "placement/fleetsim", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "inventory/inventorytest"}},
 		{room: "placement/replay", may: []string{"placement", "placement/reconciler", "catalog", "inventory"}},
-		{room: "placement/control", may: []string{"placement", "placement/reconciler", "placement/replay", "catalog", "inventory", "storage"}},
+		{room: "placement/control", may: []string{"placement", "placement/dryrun", "placement/reconciler", "placement/replay", "catalog", "inventory", "storage"}},
 
 		// What is kept.
 		{room: "storage", may: []string{"catalog", "inventory"}},
@@ -67,12 +67,12 @@ func machineWalls() []wall {
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory"}},
 
 		// People.
-		{room: "adminapi/view", may: []string{"catalog", "inventory", "inventory/facility", "placement", "placement/reconciler", "storage"}},
+		{room: "adminapi/view", may: []string{"catalog", "inventory", "inventory/facility", "placement", "placement/dryrun", "placement/reconciler", "storage"}},
 		{room: "adminapi/adminclient", may: []string{"adminapi/view"}},
 		{room: "adminapi/auth", may: []string{"adminapi/view", "storage"}},
 		{room: "adminapi/ctl", may: []string{"adminapi/adminclient", "adminapi/view", "catalog"}},
 		{room: "adminapi", may: []string{
-			"adminapi/view", "adminapi/auth", "catalog", "inventory", "placement", "placement/reconciler", "storage",
+			"adminapi/view", "adminapi/auth", "catalog", "inventory", "placement", "placement/dryrun", "placement/reconciler", "storage",
 		}},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/dryrun"
 	"llmgw.io/llmgw/placement/reconciler"
 )
 
@@ -58,6 +59,13 @@ func (l *Loop) newest() *reconciler.View {
 func (l *Loop) PlanHold(h inventory.Hold) (p reconciler.HoldPlan) {
 	l.aside(func(c *reconciler.Cache) { p = l.reconciler.PlanHold(l.newest(), h, now(), c) })
 	return p
+}
+
+// PlanChange says what a change of a model, a node or a hold would do.
+func (l *Loop) PlanChange(c dryrun.Change) (dryrun.Report, error) {
+	v := l.newest()
+	v.At = now()
+	return dryrun.Plan(l.reconciler, v, c)
 }
 
 // Retry un-parks a model and clears its failures. It returns once that is kept.
