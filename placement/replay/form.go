@@ -107,6 +107,7 @@ type memoryForm struct {
 	Orphans *[]reconciler.ShardID                       `json:"orphans,omitempty"`
 	Brake   *reconciler.BrakeMemory                     `json:"brake,omitempty"`
 	Mix     *mixForm                                    `json:"mix,omitempty"`
+	Sought  delta[catalog.Name, time.Time]              `json:"sought,omitzero"`
 }
 
 // mixForm is the mix that placements are judged by.

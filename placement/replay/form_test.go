@@ -193,7 +193,7 @@ func TestEveryFieldIsThoughtOf(t *testing.T) {
 	}{
 		{reflect.TypeFor[reconciler.World](), []string{"Now", "Catalog", "Fleet", "Replicas", "Traffic", "Orders"}},
 		{reflect.TypeFor[reconciler.Traffic](), []string{"Since", "Models", "Replicas"}},
-		{reflect.TypeFor[reconciler.Memory](), []string{"Next", "Models", "Orphans", "Brake", "Mix", "Cache"}},
+		{reflect.TypeFor[reconciler.Memory](), []string{"Next", "Models", "Orphans", "Brake", "Mix", "Sought", "Cache"}},
 		{reflect.TypeFor[placement.Mix](), []string{"Version", "Parts"}},
 		{reflect.TypeFor[placement.MixPart](), []string{"Model", "Weight"}},
 		{reflect.TypeFor[reconciler.Plan](), []string{"Actions", "Events", "Health", "Traces", "Brake", "OrdersDone", "WakeAt"}},

@@ -182,7 +182,8 @@ func memoryBetween(was, is reconciler.Memory, x *catalog.Index) *memoryForm {
 	if !sameMix(was.Mix, is.Mix) {
 		f.Mix = mixOf(is.Mix, x)
 	}
-	if f.Next == was.Next && f.Models.IsZero() && f.Orphans == nil && f.Brake == nil && f.Mix == nil {
+	f.Sought = between(was.Sought, is.Sought, time.Time.Equal)
+	if f.Next == was.Next && f.Models.IsZero() && f.Sought.IsZero() && f.Orphans == nil && f.Brake == nil && f.Mix == nil {
 		return nil
 	}
 	return &f
@@ -191,7 +192,7 @@ func memoryBetween(was, is reconciler.Memory, x *catalog.Index) *memoryForm {
 func sameMemory(a, b reconciler.ModelMemory) bool { return reflect.DeepEqual(a, b) }
 
 func (f *memoryForm) onto(was reconciler.Memory, x *catalog.Index) reconciler.Memory {
-	was.Next, was.Models = f.Next, f.Models.onto(was.Models)
+	was.Next, was.Models, was.Sought = f.Next, f.Models.onto(was.Models), f.Sought.onto(was.Sought)
 	if f.Orphans != nil {
 		was.Orphans = *f.Orphans
 	}
