@@ -231,7 +231,7 @@ func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend 
 		e := router.Backend{
 			ID: string(r.ID), Model: string(r.Model), Address: address, Key: keys[r.ID],
 			Draining: r.Phase == reconciler.Drain, Unreachable: !reachable,
-			ByPlace: r.Profile.Engine == catalog.EngineLlamaCPP, Slots: r.Profile.Slots,
+			ByPlace: r.Profile.Engine == catalog.EngineLlamaCPP, Slots: slotsOf(&r.Profile),
 		}
 		for _, a := range r.Adapters {
 			e.Adapters = append(e.Adapters, a.Name)
@@ -240,6 +240,19 @@ func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend 
 	}
 	b.hashed = keys
 	return out
+}
+
+// slotsOf is how many requests a replica works at at once; 0 where nobody knows.
+// A llama-server whose profile does not say has one slot for a context that is
+// given, as agents start it, and four of its own accord.
+func slotsOf(p *catalog.Profile) int {
+	switch {
+	case p.Slots > 0 || p.Engine != catalog.EngineLlamaCPP:
+		return p.Slots
+	case p.Context > 0:
+		return 1
+	}
+	return 4
 }
 
 // leading finds the address of a replica all of whose shards said that they are

@@ -132,6 +132,24 @@ func TestTwoInOneProcess(t *testing.T) {
 	})
 }
 
+func TestSlotsOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		p    catalog.Profile
+		want int
+	}{
+		{catalog.Profile{Engine: catalog.EngineLlamaCPP, Slots: 2, Context: 512}, 2},
+		{catalog.Profile{Engine: catalog.EngineLlamaCPP, Context: 512}, 1},
+		{catalog.Profile{Engine: catalog.EngineLlamaCPP}, 4},
+		{catalog.Profile{Engine: catalog.EngineSim}, 0},
+		{catalog.Profile{Engine: catalog.EngineSim, Slots: 7}, 7},
+	} {
+		if got := slotsOf(&c.p); got != c.want {
+			t.Errorf("%s, slots %d, context %d: the router is told of %d slots, want %d", c.p.Engine, c.p.Slots, c.p.Context, got, c.want)
+		}
+	}
+}
+
 // TestBackends follows a replica through the eyes of the router.
 func TestBackends(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,9 @@
 // comes, tries another replica while the client has seen nothing, and keeps a
 // row for every request, written ahead so that a killed process loses none.
 //
+// Which replica is asked is a Picker's choice, by what package steer knows of
+// each from this router's own traffic: [LeastDelay], or [LeastOutstanding].
+//
 // It starts no replica and decides nothing about where one stands: it tells
 // demand and counts what is in flight ([Router.Traffic]). It is no client of
 // the admin API, and it never keeps a prompt or an answer.

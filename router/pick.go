@@ -105,8 +105,12 @@ func among(candidates []Candidate, p peers, dice uint64) int {
 	if resident > 0 {
 		equals, p.best.Resident = resident, true
 	}
-	one := nth(candidates, &p, int(dice%uint64(equals)))
-	two := nth(candidates, &p, int((dice>>32)%uint64(equals)))
+	first, step := dice%uint64(equals), uint64(1)
+	if equals > 2 {
+		step += (dice >> 32) % uint64(equals-1) // never round to the first one
+	}
+	one := nth(candidates, &p, int(first))
+	two := nth(candidates, &p, int((first+step)%uint64(equals)))
 	if candidates[two].load() < candidates[one].load() {
 		return two
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,12 +72,15 @@ func verdict(met bool) string {
 	return "missed"
 }
 
-// decision reads the output of the benchmark of one decision.
+// decision reads the output of the benchmark of one decision. Of several runs
+// the quickest counts, since what else a machine does only adds, and the most
+// allocations.
 func decision(w io.Writer, in io.Reader) (met bool, err error) {
 	text, err := io.ReadAll(in)
 	if err != nil {
 		return false, err
 	}
+	best, most := math.Inf(1), 0
 	for line := range strings.Lines(string(text)) {
 		f := strings.Fields(line)
 		if len(f) < 8 || !strings.HasPrefix(f[0], "BenchmarkDecision") || f[3] != "ns/op" || f[7] != "allocs/op" {
@@ -90,12 +94,15 @@ func decision(w io.Writer, in io.Reader) (met bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		met = nanos <= goalNanos && allocs <= goalAllocs
-		fmt.Fprintf(w, "\n| a decision: 32 replicas, 8,192 tokens | goal | |\n|---|---|---|\n| %.1f µs, %d allocations | %.0f µs, %d | %s |\n",
-			nanos/1000, allocs, goalNanos/1000.0, goalAllocs, verdict(met))
-		return met, nil
+		best, most = min(best, nanos), max(most, allocs)
 	}
-	return false, errors.New("the input has no result of BenchmarkDecision; run it with -benchmem")
+	if math.IsInf(best, 1) {
+		return false, errors.New("the input has no result of BenchmarkDecision; run it with -benchmem")
+	}
+	met = best <= goalNanos && most <= goalAllocs
+	fmt.Fprintf(w, "\n| a decision: 32 replicas, 8,192 tokens | goal | |\n|---|---|---|\n| %.1f µs, %d allocations | %.0f µs, %d | %s |\n",
+		best/1000, most, goalNanos/1000.0, goalAllocs, verdict(met))
+	return met, nil
 }
 
 // row is what a rule made of a load, in milliseconds.

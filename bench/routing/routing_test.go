@@ -80,9 +80,10 @@ func TestReadDecision(t *testing.T) {
 		met bool
 		row string
 	}{
-		"goos: linux\nBenchmarkDecision-2   \t  200000\t      7634 ns/op\t       0 B/op\t       0 allocs/op\nPASS\n": {true, "| 7.6 µs, 0 allocations | 10 µs, 0 | met |"},
-		"BenchmarkDecision-2 10 10634 ns/op 0 B/op 0 allocs/op":                                                      {false, "| 10.6 µs, 0 allocations | 10 µs, 0 | missed |"},
-		"BenchmarkDecision-2 10 634 ns/op 16 B/op 1 allocs/op":                                                       {false, "| 0.6 µs, 1 allocations | 10 µs, 0 | missed |"},
+		"goos: linux\nBenchmarkDecision-2   \t  200000\t      7634 ns/op\t       0 B/op\t       0 allocs/op\nPASS\n":                                                         {true, "| 7.6 µs, 0 allocations | 10 µs, 0 | met |"},
+		"BenchmarkDecision-2 10 10634 ns/op 0 B/op 0 allocs/op":                                                                                                              {false, "| 10.6 µs, 0 allocations | 10 µs, 0 | missed |"},
+		"BenchmarkDecision-2 10 634 ns/op 16 B/op 1 allocs/op":                                                                                                               {false, "| 0.6 µs, 1 allocations | 10 µs, 0 | missed |"},
+		"BenchmarkDecision-2 10 12634 ns/op 0 B/op 0 allocs/op\nBenchmarkDecision-2 10 9634 ns/op 0 B/op 0 allocs/op\nBenchmarkDecision-2 10 19634 ns/op 0 B/op 0 allocs/op": {true, "| 9.6 µs, 0 allocations | 10 µs, 0 | met |"},
 	} {
 		var out bytes.Buffer
 		met, err := decision(&out, strings.NewReader(in))
