@@ -14,7 +14,7 @@ func requestSections() []section {
 			{what: "silence between tokens [limits.idle]", value: "{router Idle}", why: "an engine that says nothing for longer hangs; within a tool call it may be silent for as long as before the first token"},
 			{what: "whole answer [limits.total]", value: "{router Total}", why: "nothing lasts for ever"},
 			{what: "comment to a silent stream's client [limits.heartbeat]", value: "every {router Heartbeat}", why: "proxies and clients give up on silence"},
-			{what: "idle connection to a replica", value: "{router idleConnTimeout}", why: "engines close theirs after 5 s, and a request must not meet that"},
+			{what: "idle connection to a replica", value: "{router/upstream defaultIdle}", why: "engines close theirs after 5 s, and a request must not meet that"},
 			{what: "retries on another replica [limits.retries]", value: "{router Retries}, before the first content byte only", why: "what a client has seen cannot be taken back"},
 			{what: "budget of retries", value: "a tenth of the requests, and one a second", holds: "router/retry.go: rate.NewLimiter(1, 10)", why: "a fleet in trouble does not get twice the load"},
 			{what: "replica that failed is the last choice for", value: "{router/outlier Cool}", why: "the next request meets a better one"},
