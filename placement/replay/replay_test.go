@@ -27,15 +27,11 @@ func smallFleet() string {
 	return b.String()
 }
 
-// TestReplay writes random runs down and decides every pass again: nothing
+// TestSimulationIsReplayed writes random runs down and decides every pass again: nothing
 // differs, though measurements and most requests were left out.
-func TestReplay(t *testing.T) {
+func TestSimulationIsReplayed(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(20)
-	if testing.Short() {
-		seeds = 4
-	}
-	for seed := range seeds {
+	for seed := range uint64(simSeeds) {
 		t.Run(fmt.Sprintf("seed%d", seed), func(t *testing.T) {
 			t.Parallel()
 			s := newSim(t, seed, smallFleet())
@@ -249,7 +245,7 @@ func TestWorldIsWhole(t *testing.T) {
 			}
 		}
 	}
-	s.run(200, s.event)
+	s.run(60, s.event)
 	if holds == 0 || s.placed == 0 {
 		t.Error("want holds and replicas in the run")
 	}
