@@ -146,6 +146,6 @@ func (s *scribe) fail(err error) {
 // note writes down what a pass looked at, what it decided and what became of it.
 func (r *reign) note(w reconciler.World, plan reconciler.Plan, after reconciler.Memory, outcome replay.Outcome) {
 	r.scribe.note(replay.Pass{
-		Epoch: r.epoch, World: w, Memory: r.memory, Plan: plan, After: after, Outcome: outcome,
+		Epoch: r.epoch, World: w, Memory: r.memory, Plan: plan, After: after, Outcome: outcome, Moves: r.l.cfg.Moves,
 	})
 }

@@ -32,6 +32,8 @@ type Decoded struct {
 	World   reconciler.World
 	Memory  reconciler.Memory
 	Outcome Outcome
+	// Moves was the reconciler's setting.
+	Moves float64
 	// Missed is how many passes before it were not written down.
 	Missed int
 
@@ -62,7 +64,7 @@ func (d *Decoder) Decode(data []byte) (Decoded, error) {
 	d.n = f.N
 	is := f.onto(d.last)
 	out := Decoded{
-		Epoch: f.Epoch, World: is.world(f.Now, f.Orders), Memory: is.memory, Outcome: f.Outcome, Missed: f.Missed, decided: f.Decided,
+		Epoch: f.Epoch, World: is.world(f.Now, f.Orders), Memory: is.memory, Outcome: f.Outcome, Missed: f.Missed, Moves: f.Moves, decided: f.Decided,
 	}
 	if f.Outcome == Kept {
 		is.replicas = carried(is.replicas, f.Decided.actions())

@@ -81,6 +81,7 @@ func formOf(was, is *state) (form, bool) {
 
 func (e *Encoder) encode(p *Pass, f form, base bool) ([]byte, error) {
 	f.V, f.Epoch, f.Now, f.Outcome, f.Orders, f.Missed = version, p.Epoch, p.World.Now, p.Outcome, p.World.Orders, p.Missed
+	f.Moves = p.Moves
 	if !base {
 		f.N = e.n + 1
 	}

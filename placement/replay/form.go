@@ -30,6 +30,8 @@ type form struct {
 	Memory   *memoryForm        `json:"memory,omitempty"`
 	Decided  decidedForm        `json:"decided"`
 	Outcome  Outcome            `json:"outcome"`
+	// Moves is the reconciler's setting.
+	Moves float64 `json:"moves,omitempty"`
 }
 
 type catalogForm struct {

@@ -194,6 +194,8 @@ func TestEveryFieldIsThoughtOf(t *testing.T) {
 		{reflect.TypeFor[reconciler.World](), []string{"Now", "Catalog", "Fleet", "Replicas", "Traffic", "Orders"}},
 		{reflect.TypeFor[reconciler.Traffic](), []string{"Since", "Models", "Replicas"}},
 		{reflect.TypeFor[reconciler.Memory](), []string{"Next", "Models", "Orphans", "Brake", "Mix", "Sought", "Cache"}},
+		{reflect.TypeFor[reconciler.Reconciler](), []string{"Placer", "Floor", "Moves", "ground"}},
+		{reflect.TypeFor[placement.Placer](), []string{"Mix", "Filters", "Scorers"}},
 		{reflect.TypeFor[placement.Mix](), []string{"Version", "Parts"}},
 		{reflect.TypeFor[placement.MixPart](), []string{"Model", "Weight"}},
 		{reflect.TypeFor[reconciler.Plan](), []string{"Actions", "Events", "Health", "Traces", "Brake", "OrdersDone", "WakeAt"}},

@@ -17,6 +17,8 @@ type Pass struct {
 	// After is the memory that Step answered.
 	After   reconciler.Memory
 	Outcome Outcome
+	// Moves is the reconciler's setting of that name.
+	Moves float64
 	// Missed is how many passes before this one decided something and were not
 	// written down, for want of time or of room.
 	Missed int

@@ -38,6 +38,7 @@ func TestSimulationIsReplayed(t *testing.T) {
 			if seed%2 == 0 {
 				s.encoder.Redact = redact
 			}
+			s.by.Moves = float64(seed % 3 * 30)
 			s.run(300, s.event)
 			r := replay.Run(data(s.entries), reconciler.Reconciler{})
 			if r.Passes != len(s.entries) || r.Unread > 0 {

@@ -79,7 +79,8 @@ func (r Report) String() string {
 // Run decides again what was decided, each pass from its own inputs as they were
 // written down, and reports what r would do otherwise. An entry that comes as an
 // error, or cannot be read, is told and passed over. Placing filters, scorers and
-// a floor of an embedder's own are not written down: r needs the same.
+// a floor of an embedder's own are not written down: r needs the same. Moves of
+// zero take what was set at the time.
 func Run(entries iter.Seq2[[]byte, error], r reconciler.Reconciler) Report {
 	var out Report
 	var d Decoder
@@ -146,6 +147,9 @@ func (d *Decoded) again(by reconciler.Reconciler) (lines []string, cache *reconc
 			lines = []string{fmt.Sprintf("the pass breaks the reconciler: %v", broken)}
 		}
 	}()
+	if by.Moves == 0 {
+		by.Moves = d.Moves
+	}
 	plan, after := by.Step(d.World, d.Memory)
 	is, err := decided(&plan, after)
 	if err != nil {

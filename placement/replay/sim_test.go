@@ -101,7 +101,7 @@ func (s *sim) pass() {
 		Traffic: reconciler.Traffic{Since: s.traffic.Since, Models: copied(s.traffic.Models), Replicas: copied(s.traffic.Replicas)},
 	}
 	plan, after := s.by.Step(w, s.memory)
-	p := replay.Pass{Epoch: 1, World: w, Memory: s.memory, Plan: plan, After: after, Outcome: replay.Kept}
+	p := replay.Pass{Epoch: 1, World: w, Memory: s.memory, Plan: plan, After: after, Outcome: replay.Kept, Moves: s.by.Moves}
 	if s.rng.IntN(50) == 0 && !s.stable {
 		p.Outcome = []replay.Outcome{replay.Stale, replay.Failed}[s.rng.IntN(2)]
 	}
