@@ -13,6 +13,7 @@ type Index struct {
 	entries []Entry // ordered by name
 	byName  map[Name]int
 	alias   map[Name]Name // alias or adapter's name to the model's name
+	apart   map[Name][]Name
 }
 
 // NewIndex makes an index of entries, which it then owns. It does not validate:
@@ -32,8 +33,29 @@ func NewIndex(version uint64, entries []Entry) *Index {
 			x.alias[a.Name] = m.Name
 		}
 	}
+	x.keepApart()
 	return x
 }
+
+// keepApart notes for both of two models that they share no node.
+func (x *Index) keepApart() {
+	x.apart = map[Name][]Name{}
+	for i := range x.entries {
+		m := &x.entries[i].Model
+		for _, other := range m.Apart {
+			x.apart[m.Name] = append(x.apart[m.Name], other)
+			x.apart[other] = append(x.apart[other], m.Name)
+		}
+	}
+	for name, others := range x.apart {
+		slices.Sort(others)
+		x.apart[name] = slices.Compact(others)
+	}
+}
+
+// Apart are the models that a model shares no node with: those that it names, and
+// those that name it, in order; shared, read only.
+func (x *Index) Apart(name Name) []Name { return x.apart[name] }
 
 // Version rises with every change of the catalog.
 func (x *Index) Version() uint64 { return x.version }
@@ -71,13 +93,13 @@ func (x *Index) Names() []Name {
 	return out
 }
 
-// UsedBy returns the models that name this one as a fallback or a canary, in
-// order.
+// UsedBy returns the models that name this one as a fallback, a canary or one to
+// stay apart from, in order.
 func (x *Index) UsedBy(name Name) []Name {
 	var out []Name
 	for i := range x.entries {
 		m := &x.entries[i].Model
-		if slices.Contains(m.Fallbacks, name) || (m.Canary != nil && m.Canary.Model == name) {
+		if slices.Contains(m.Fallbacks, name) || slices.Contains(m.Apart, name) || (m.Canary != nil && m.Canary.Model == name) {
 			out = append(out, m.Name)
 		}
 	}

@@ -24,6 +24,10 @@ type Model struct {
 	Scaling *Scaling `json:"scaling,omitempty"`
 	// Profiles are tried in order; the first that fits is used.
 	Profiles []Profile `json:"profiles,omitempty"`
+	// Apart are models that never share a node with this one, nor this one with
+	// them: it is enough that one names the other. A model's own replicas are kept
+	// apart by a profile's Spread.
+	Apart []Name `json:"apart,omitempty"`
 	// Fallbacks are tried in order when this model fails or has no room.
 	Fallbacks []Name    `json:"fallbacks,omitempty"`
 	Adapters  []Adapter `json:"adapters,omitempty"`

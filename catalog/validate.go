@@ -147,6 +147,18 @@ func checkServedBy(c *complaints, m *Model) {
 }
 
 func checkReferences(c *complaints, m *Model) {
+	apart := map[Name]bool{}
+	for i, a := range m.Apart {
+		switch {
+		case a == m.Name:
+			c.add(at("apart", i), "a model cannot stay apart from itself; for its replicas set spread to {level: node, max_per_domain: 1} in its profiles")
+		case !a.Valid():
+			c.add(at("apart", i), "%q cannot be a name; %s", a, nameRule)
+		case apart[a]:
+			c.add(at("apart", i), "%q is named twice", a)
+		}
+		apart[a] = true
+	}
 	seen := map[Name]bool{}
 	for i, f := range m.Fallbacks {
 		switch {

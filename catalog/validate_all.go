@@ -64,6 +64,11 @@ func againstOthers(x *Index, owners map[string][]claim, m *Model) []error {
 	for i, a := range m.Adapters {
 		check(at("adapters", i)+".name", a.Name)
 	}
+	for i, a := range m.Apart {
+		if a != m.Name && a.Valid() {
+			checkKnown(c, x, at("apart", i), a)
+		}
+	}
 	checkFallbacks(c, x, m)
 	if k := m.Canary; k != nil && k.Model.Valid() && k.Model != m.Name {
 		if e, ok := x.Get(k.Model); !ok {
@@ -89,19 +94,26 @@ func candidateOf(x *Index, name Name) (of Name, is bool) {
 	return "", false
 }
 
+// checkKnown complains about a model that is not there, or that is not named by
+// its own name.
+func checkKnown(c *complaints, x *Index, field string, name Name) bool {
+	_, ok := x.Get(name)
+	if ok {
+		return true
+	}
+	if e, alias := x.Resolve(name); alias {
+		c.add(field, "%q is an alias; name the model %q itself", name, e.Model.Name)
+	} else {
+		c.add(field, "there is no model %q; add it first, or leave it out", name)
+	}
+	return false
+}
+
 // checkFallbacks complains about fallbacks that are missing, and about a circle
 // that leads back to the model.
 func checkFallbacks(c *complaints, x *Index, m *Model) {
 	for i, f := range m.Fallbacks {
-		if f == m.Name || !f.Valid() {
-			continue
-		}
-		if _, ok := x.Get(f); !ok {
-			if e, alias := x.Resolve(f); alias {
-				c.add(at("fallbacks", i), "%q is an alias; name the model %q itself", f, e.Model.Name)
-			} else {
-				c.add(at("fallbacks", i), "there is no model %q; add it first, or leave it out", f)
-			}
+		if f == m.Name || !f.Valid() || !checkKnown(c, x, at("fallbacks", i), f) {
 			continue
 		}
 		if circle := pathTo(x, f, m.Name, nil); circle != nil {

@@ -18,11 +18,8 @@ type Answer struct {
 // Answers tells what every node says to one of the request's own profiles, in
 // order of id. Nothing may change the index meanwhile.
 func (x *Index) Answers(req Request, profile *catalog.Profile) iter.Seq[Answer] {
-	if len(req.Apart) > 0 {
-		return x.askEach(req, profile)
-	}
 	return func(yield func(Answer) bool) {
-		c := x.class(req.Model, profile)
+		c := x.classFor(req, profile)
 		c.catchUp(x)
 		for id := range req.Avoid {
 			if at, known := x.places[id]; known {
@@ -36,19 +33,6 @@ func (x *Index) Answers(req Request, profile *catalog.Profile) iter.Seq[Answer] 
 				a.Reason = c.reason(code)
 			}
 			if !yield(a) {
-				return
-			}
-		}
-	}
-}
-
-func (x *Index) askEach(req Request, profile *catalog.Profile) iter.Seq[Answer] {
-	return func(yield func(Answer) bool) {
-		q := newQuery(x.placer, req, profile).in(x.land, newStanding(x.land, req.Model))
-		q.brief = true
-		for at := range x.land.hosts {
-			q.see(at)
-			if !yield(Answer{Node: q.h.node, Reason: q.refuse().reason}) {
 				return
 			}
 		}

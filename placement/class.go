@@ -71,6 +71,17 @@ func (x *Index) class(m *catalog.Model, p *catalog.Profile) *class {
 	return c
 }
 
+// classFor is the class of a request's profile. It remembers what the request
+// stays away from; another list of that costs a look at every host.
+func (x *Index) classFor(req Request, p *catalog.Profile) *class {
+	c := x.class(req.Model, p)
+	if !slices.Equal(c.q.apart, req.Apart) {
+		c.q.apart = slices.Clone(req.Apart)
+		c.at = x.first - 1 // as if it had not read for long
+	}
+	return c
+}
+
 // followed counts a model's replicas from now on.
 func (x *Index) followed(m *catalog.Model) *followed {
 	f := x.models[m.Name]

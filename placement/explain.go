@@ -9,16 +9,13 @@ import (
 // says it: lines for nodes that were refused, and the best scores with their
 // parts. The trace is the caller's own.
 func (x *Index) Explain(req Request) (Decision, Trace) {
-	if len(req.Apart) > 0 {
-		return x.land.choose(x.version, req, nil)
-	}
 	decision, told := x.Choose(req)
 	trace := Trace{Version: told.Version}
 	for _, t := range told.Profiles {
 		t.Counts = maps.Clone(t.Counts)
 		for i := range req.Model.Profiles {
 			if p := &req.Model.Profiles[i]; p.Name == t.Profile && req.wants(p) {
-				x.class(req.Model, p).explain(x, req, &t, decision)
+				x.classFor(req, p).explain(x, req, &t, decision)
 				break
 			}
 		}

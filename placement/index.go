@@ -293,14 +293,7 @@ func (x *Index) trace() Trace { return Trace{Version: x.version, Profiles: x.tra
 
 // ask puts one profile to the fleet.
 func (x *Index) ask(req Request, profile *catalog.Profile) []Spot {
-	if len(req.Apart) > 0 {
-		q := newQuery(x.placer, req, profile).in(x.land, x.followed(req.Model).stands)
-		spots, t := q.look(nil)
-		t.Lines, t.Omitted, t.Best = nil, 0, nil
-		x.traces = append(x.traces, t)
-		return spots
-	}
-	c := x.class(req.Model, profile)
+	c := x.classFor(req, profile)
 	c.catchUp(x)
 	for id := range req.Avoid {
 		if at, known := x.places[id]; known {

@@ -14,6 +14,8 @@ type Resident struct {
 	Model   *catalog.Model
 	// Nodes are all that it has a shard on.
 	Nodes []inventory.NodeID
+	// Apart are models that must not run where it goes: see [Request].
+	Apart []catalog.Name
 }
 
 // Move is a replica that goes elsewhere. It has its new place before it leaves
@@ -78,7 +80,7 @@ func (r *rearranging) settle(residents []Resident) {
 	for _, resident := range residents {
 		has, asked := room[resident.Model]
 		if !asked {
-			d, _ := r.x.Choose(Request{Model: resident.Model})
+			d, _ := r.x.Choose(Request{Model: resident.Model, Apart: resident.Apart})
 			has = d.Placed
 			room[resident.Model] = has
 		}
@@ -98,7 +100,7 @@ func (r *rearranging) settle(residents []Resident) {
 // sets are those that would make room for all shards of a profile, the fewest
 // moves first.
 func (r *rearranging) sets(profile *catalog.Profile) []leaving {
-	c := r.x.class(r.req.Model, profile)
+	c := r.x.classFor(r.req, profile)
 	c.catchUp(r.x)
 	offers := map[int32]leaving{}
 	for at := range int32(len(c.codes)) {
@@ -186,7 +188,7 @@ func (r *rearranging) prove(set leaving) (decision Decision, moves []Move) {
 	}
 	r.x.Try(func() {
 		for i, resident := range set.residents {
-			d, _ := r.x.Choose(Request{Model: resident.Model, Avoid: avoid})
+			d, _ := r.x.Choose(Request{Model: resident.Model, Apart: resident.Apart, Avoid: avoid})
 			if !d.Placed {
 				return
 			}

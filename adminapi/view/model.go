@@ -30,6 +30,7 @@ type ModelView struct {
 	Reason          string            `json:"reason,omitempty" doc:"the last failure"`
 	Unplaceable     bool              `json:"unplaceable,omitempty" doc:"short, and the last attempt found no node; explain-placement says why"`
 	Fallbacks       []string          `json:"fallbacks,omitempty"`
+	Apart           []string          `json:"apart,omitempty" doc:"models that never share a node with it, nor it with them"`
 	Profiles        []string          `json:"profiles"`
 	MemoryGB        int               `json:"memory_gb,omitempty" doc:"what a shard of the first profile reserves, in GiB"`
 	CPUCores        int               `json:"cpu_cores,omitempty"`
@@ -95,7 +96,7 @@ func ModelOf(w World, e *catalog.Entry) ModelView {
 		Name: string(m.Name), Canary: m.Canary, Eval: m.Eval, Description: m.Description, Aliases: texts(m.Aliases),
 		Source: m.Source, DesiredReplicas: h.Desired, ReadyReplicas: h.Ready, TotalReplicas: h.Total,
 		Failures: h.Failures, Parked: h.Parked, Reason: h.Reason, Unplaceable: h.Unplaceable,
-		Fallbacks: texts(m.Fallbacks), Profiles: []string{}, Class: string(m.Class.OrDefault()), Owner: m.Owner,
+		Fallbacks: texts(m.Fallbacks), Apart: texts(m.Apart), Profiles: []string{}, Class: string(m.Class.OrDefault()), Owner: m.Owner,
 		External: externalOf(m.External), Adapters: m.Adapters, Origin: originOf(m.Origin), Declared: e.Declared,
 	}
 	v.MinReplicas, v.MaxReplicas = boundsOf(m)

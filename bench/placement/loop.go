@@ -225,7 +225,7 @@ func (l *looping) ask(out *looked) {
 		refused.Profiles[0].MemoryGB = 4096
 		models = append(models, e.Model, refused)
 	}
-	explain := func(i int) { x.Explain(reconciler.Request(&models[i%len(models)])) }
+	explain := func(i int) { x.Explain(reconciler.Request(l.world.Catalog, &models[i%len(models)])) }
 	spent(len(models), explain)
 	out.Explain = spent(loopRepeats, explain)
 	l.askFix(x, out)

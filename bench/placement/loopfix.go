@@ -26,7 +26,7 @@ func (l *looping) askFix(x *placement.Index, out *looked) {
 	hopeless.Profiles[0].MemoryGB = 4096
 	x.Try(func() {
 		for i := 0; ; i++ {
-			d, _ := x.Choose(reconciler.Request(&e.Model))
+			d, _ := x.Choose(reconciler.Request(l.world.Catalog, &e.Model))
 			if !d.Placed {
 				break
 			}
@@ -35,7 +35,7 @@ func (l *looping) askFix(x *placement.Index, out *looked) {
 		asked := e.Model
 		asked.Name, asked.Class = "asked", catalog.ClassCritical
 		for _, m := range []*catalog.Model{&asked, &hopeless} {
-			q := fix.Question{Request: reconciler.Request(m), Standing: standing, Holds: l.world.Fleet.Holds()}
+			q := fix.Question{Request: reconciler.Request(l.world.Catalog, m), Standing: standing, Holds: l.world.Fleet.Holds()}
 			_, _, _ = fix.Find(x, q)
 			out.Fix = max(out.Fix, spent(loopRepeats/5, func(int) { _, _, _ = fix.Find(x, q) }))
 		}

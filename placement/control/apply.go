@@ -132,7 +132,7 @@ func (r *reign) verify(index *catalog.Index, plan reconciler.Plan) (map[inventor
 				DiskMB: s.Spot.DiskMB, NodeVersion: n.Version,
 			})
 		}
-		if why, _ := r.l.cfg.Placer.Verify(fleet, reconciler.Request(&entry.Model), c); why != "" {
+		if why, _ := r.l.cfg.Placer.Verify(fleet, reconciler.Request(index, &entry.Model), c); why != "" {
 			return nil, false
 		}
 		fleet = fleet.With(spots(&a.Replica)...)

@@ -326,7 +326,7 @@ func (c *control) verify(index *catalog.Index, plan reconciler.Plan) (map[invent
 				DiskMB: sh.Spot.DiskMB, NodeVersion: n.Version,
 			})
 		}
-		if why, _ := c.s.o.Reconciler.Placer.Verify(fleet, reconciler.Request(&entry.Model), cand); why != "" {
+		if why, _ := c.s.o.Reconciler.Placer.Verify(fleet, reconciler.Request(index, &entry.Model), cand); why != "" {
 			return nil, false
 		}
 		fleet = fleet.With(spots(&a.Replica)...)

@@ -151,7 +151,7 @@ func (s *sim) expectRest() {
 		if !ok {
 			continue
 		}
-		req := reconciler.Request(&e.Model)
+		req := reconciler.Request(s.index, &e.Model)
 		placer := s.o.Reconciler.Placer
 		if d, _ := placer.Choose(c.fleet.Snapshot(), req, nil); d.Placed {
 			s.violate("min", "%s rests with %d of %d and fits on %s", name, h.Total, h.Desired, d.Candidate.Spots[0].Node)

@@ -257,7 +257,7 @@ func (l *laws) fitsNot(w reconciler.World, e *catalog.Entry, plan reconciler.Pla
 			return
 		}
 	}
-	d, _ := l.s.o.Reconciler.Placer.Choose(w.Fleet, reconciler.Request(&e.Model), nil)
+	d, _ := l.s.o.Reconciler.Placer.Choose(w.Fleet, reconciler.Request(w.Catalog, &e.Model), nil)
 	if d.Placed {
 		l.s.violate("min", "%s is called unplaceable and fits on %s", e.Model.Name, d.Candidate.Spots[0].Node)
 	}

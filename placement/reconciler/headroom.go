@@ -32,7 +32,7 @@ func (r Reconciler) Headroom(v *View, model catalog.Name, limit int, c *Cache) (
 		return Headroom{}, fmt.Errorf("%w: %s", ErrNoModel, model)
 	}
 	var out Headroom
-	req := Request(&entry.Model)
+	req := Request(v.Catalog, &entry.Model)
 	s := r.lookAt(v, c)
 	s.ground.try(func(x *placement.Index) {
 		out.Headroom = x.Headroom(req, limit)

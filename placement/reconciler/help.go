@@ -27,7 +27,7 @@ func (r Reconciler) Help(v *View, model catalog.Name, c *Cache) (out Help, err e
 	if !ok {
 		return Help{}, fmt.Errorf("%w: %s", ErrNoModel, model)
 	}
-	r.lookAt(v, c).ground.try(func(x *placement.Index) { out = v.help(x, Request(&entry.Model)) })
+	r.lookAt(v, c).ground.try(func(x *placement.Index) { out = v.help(x, Request(v.Catalog, &entry.Model)) })
 	return out, nil
 }
 

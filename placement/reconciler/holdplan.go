@@ -136,7 +136,7 @@ func (p *holdPlanner) move(m *heldModel) {
 		}
 		var d placement.Decision
 		if !full { // where one fits nowhere, the next does not either
-			d, trace = p.ground.Explain(Request(&m.entry.Model))
+			d, trace = p.ground.Explain(Request(p.view.Catalog, &m.entry.Model))
 		}
 		if full = !d.Placed; !full {
 			move.Profile = d.Candidate.Profile

@@ -122,7 +122,7 @@ func (s *step) moveFor(g *group) bool {
 	residents := s.residents(g)
 	var d placement.Decision
 	var moves []placement.Move
-	for _, req := range g.requests() {
+	for _, req := range s.requests(g) {
 		s.ground.try(func(x *placement.Index) { d, moves = x.Rearrange(req, residents, min(left, MovesAtOnce)) })
 		if d.Placed {
 			break
@@ -177,7 +177,9 @@ func (s *step) residents(g *group) []placement.Resident {
 		prints := map[string]string{}
 		for _, u := range o.units {
 			if s.settled(o, u) && o.fresh(u, prints) {
-				out = append(out, placement.Resident{Replica: string(u.ID), Model: &o.entry.Model, Nodes: u.nodes()})
+				out = append(out, placement.Resident{
+					Replica: string(u.ID), Model: &o.entry.Model, Nodes: u.nodes(), Apart: s.w.Catalog.Apart(o.name),
+				})
 			}
 		}
 	}

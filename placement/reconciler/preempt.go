@@ -40,7 +40,7 @@ func (s *step) makeRoom(g *group) {
 		for _, u := range leaving {
 			x.Without(string(u.ID), u.nodes()...)
 		}
-		from := &taking{step: s, g: g, x: x, requests: g.requests(), standing: standing}
+		from := &taking{step: s, g: g, x: x, requests: s.requests(g), standing: standing}
 		for range short {
 			d := from.next()
 			if !d.Placed {

@@ -79,7 +79,7 @@ func (s *step) rollInPlace(g *group) {
 // triesInPlace reports whether the successor of a replica fits once others have
 // left, and if not, whether it does in its predecessor's room.
 func (s *step) triesInPlace(g *group, u *unit) (first, fits bool) {
-	requests := g.requests()
+	requests := s.requests(g)
 	s.ground.try(func(x *placement.Index) {
 		for _, o := range s.leaving(g) {
 			x.Without(string(o.ID), o.nodes()...)

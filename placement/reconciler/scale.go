@@ -83,7 +83,7 @@ func (g *group) stale(u *unit) bool {
 // place looks for room for what is missing, one replica after the other, each
 // on a fleet that holds those before it.
 func (s *step) place(g *group, missing int) {
-	requests := g.requests()
+	requests := s.requests(g)
 	for left := s.allowed(g, missing); left > 0; left-- {
 		d, req := choose(requests, s.ground.Choose)
 		if !d.Placed || left == 1 {
@@ -111,8 +111,8 @@ func choose(requests []placement.Request, ask func(placement.Request) (placement
 }
 
 // requests are what is asked for one more replica, one after the other.
-func (g *group) requests() []placement.Request {
-	req := Request(&g.entry.Model)
+func (s *step) requests(g *group) []placement.Request {
+	req := Request(s.w.Catalog, &g.entry.Model)
 	if len(g.mem.FailedOn) == 0 {
 		return []placement.Request{req}
 	}
@@ -125,8 +125,9 @@ func (g *group) requests() []placement.Request {
 }
 
 // Request is what Step asks of the placer for one more replica of a model: room
-// for any of the profiles that llmgw starts.
-func Request(m *catalog.Model) placement.Request {
+// for any of the profiles that llmgw starts, apart from what the catalog keeps it
+// apart from.
+func Request(in *catalog.Index, m *catalog.Model) placement.Request {
 	var names []string
 	for i := range m.Profiles {
 		if m.Profiles[i].Managed() {
@@ -136,7 +137,7 @@ func Request(m *catalog.Model) placement.Request {
 	if len(names) == len(m.Profiles) {
 		names = nil
 	}
-	return placement.Request{Model: m, Profiles: names}
+	return placement.Request{Model: m, Profiles: names, Apart: in.Apart(m.Name)}
 }
 
 // refused notes that there is no room, for what is short or for what is to be

@@ -191,9 +191,11 @@ func (b *sandbox) model(w words) error {
 		p.GPU = &catalog.GPU{Count: n}
 	}
 	old := b.models[name]
-	b.models[name] = catalog.Entry{Revision: old.Revision + 1, Model: catalog.Model{
-		Name: name, Class: catalog.Class(w.by["class"]), Scaling: scaling, Profiles: []catalog.Profile{p},
-	}}
+	m := catalog.Model{Name: name, Class: catalog.Class(w.by["class"]), Scaling: scaling, Profiles: []catalog.Profile{p}}
+	if apart, ok := w.by["apart"]; ok {
+		m.Apart = []catalog.Name{catalog.Name(apart)}
+	}
+	b.models[name] = catalog.Entry{Revision: old.Revision + 1, Model: m}
 	return nil
 }
 

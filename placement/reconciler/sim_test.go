@@ -425,7 +425,7 @@ func (s *sim) notShort(before reconciler.World, e catalog.Entry, plan reconciler
 				return nil // room is kept for those whose room comes
 			}
 		}
-		d, _ := placement.Placer{}.Choose(before.Fleet, reconciler.Request(&e.Model), nil)
+		d, _ := placement.Placer{}.Choose(before.Fleet, reconciler.Request(before.Catalog, &e.Model), nil)
 		placedHere := slices.ContainsFunc(plan.Actions, func(a reconciler.Action) bool { return a.Kind == reconciler.Place })
 		if d.Placed && !placedHere {
 			return fmt.Errorf("%s is called unplaceable and fits on %s: %+v\n%s", e.Model.Name, d.Candidate.Spots[0].Node, h, s.showReplicas())
@@ -519,7 +519,7 @@ func (s *sim) takesAll(name catalog.Name) error {
 	for id, r := range s.replicas {
 		standing = append(standing, placement.Occupant{Replica: string(id), Model: r.Model, Class: s.models[r.Model].Model.Class})
 	}
-	if p := (placement.Placer{}).Preempt(s.fleet(), reconciler.Request(&m), standing, nil); p.Decision.Placed {
+	if p := (placement.Placer{}).Preempt(s.fleet(), reconciler.Request(catalog.NewIndex(0, nil), &m), standing, nil); p.Decision.Placed {
 		return fmt.Errorf("%s (%s) rests without room, and %s", name, m.Class, p)
 	}
 	return nil
