@@ -14,20 +14,23 @@ import (
 // instruments are what is measured of requests, under the names of the GenAI
 // semantic conventions where they have one.
 type instruments struct {
-	duration, first, tokens metric.Float64Histogram
-	failures, ejected       metric.Int64Counter
+	duration, first, between, tokens metric.Float64Histogram
+	failures, ejected                metric.Int64Counter
 }
 
 func newInstruments(p metric.MeterProvider) (*instruments, error) {
 	m := p.Meter(scopeName)
 	var s instruments
-	var errs [5]error
+	var errs [6]error
 	s.duration, errs[0] = m.Float64Histogram("gen_ai.server.request.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time from a request's first byte to the end of its answer."),
 		metric.WithExplicitBucketBoundaries(.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92))
 	s.first, errs[1] = m.Float64Histogram("gen_ai.server.time_to_first_token", metric.WithUnit("s"),
 		metric.WithDescription("Time to the first content of an answer."),
 		metric.WithExplicitBucketBoundaries(.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10))
+	s.between, errs[5] = m.Float64Histogram("gen_ai.server.time_per_output_token", metric.WithUnit("s"),
+		metric.WithDescription("Time for each token of a stream after its first."),
+		metric.WithExplicitBucketBoundaries(.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5))
 	s.tokens, errs[2] = m.Float64Histogram("gen_ai.client.token.usage", metric.WithUnit("{token}"),
 		metric.WithDescription("Tokens of requests, prompts and answers apart."),
 		metric.WithExplicitBucketBoundaries(1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576))
@@ -54,6 +57,9 @@ func (s *instruments) request(ctx context.Context, row *storage.Request) {
 	s.duration.Record(ctx, row.Latency.Seconds(), metric.WithAttributeSet(set))
 	if row.FirstByte > 0 {
 		s.first.Record(ctx, row.FirstByte.Seconds(), metric.WithAttributeSet(set))
+		if later := row.CompletionTokens - 1; later > 0 && row.Stream {
+			s.between.Record(ctx, (row.Latency-row.FirstByte).Seconds()/float64(later), metric.WithAttributeSet(set))
+		}
 	}
 	for kind, n := range map[string]int64{"input": row.PromptTokens, "output": row.CompletionTokens} {
 		if n > 0 {

@@ -85,6 +85,8 @@ func TestMeasures(t *testing.T) {
 		w.post(chatPath, streamBody)
 		w.post(chatPath, streamBody)
 		w.post(chatPath, strings.Replace(chatBody, `"m"`, `"made-up"`, 1))
+		w.one(routertest.Paced(5*time.Second, content("a"), content("b")+stopEvent+usageEvent+doneEvent)) // three tokens
+		w.post(chatPath, streamBody)
 		var all metricdata.ResourceMetrics
 		if err := reader.Collect(t.Context(), &all); err != nil {
 			t.Fatal(err)
@@ -95,7 +97,8 @@ func TestMeasures(t *testing.T) {
 		}
 		for name, model := range map[string]string{
 			"gen_ai.server.request.duration": "m", "gen_ai.server.time_to_first_token": "m", "gen_ai.client.token.usage": "m",
-			"llmgw.router.requests.waiting": "m", "llmgw.router.requests.in_flight": "good",
+			"gen_ai.server.time_per_output_token": "Sum:2.5",
+			"llmgw.router.requests.waiting":       "m", "llmgw.router.requests.in_flight": "good",
 			"llmgw.router.attempts.failed": "unreachable", "llmgw.router.replicas.ejected": "m",
 		} {
 			if !strings.Contains(got[name], model) {
