@@ -57,6 +57,8 @@ type exchange struct {
 	sentName string
 	// sentAdapter is the place of the adapter that sent asks for; 0 none.
 	sentAdapter int
+	// unwished: replicas are not asked for usage that only we want.
+	unwished bool
 }
 
 // begin makes an exchange and gives it its id, which every answer carries.

@@ -52,12 +52,16 @@ func (x *exchange) ask(g goal) *failure {
 	d := x.r.demands.get(g.model())
 	d.lastAsked.Store(time.Now().UnixNano())
 	x.tried = x.tried[:0]
+	x.setUnwished(false)
 	b, f := x.await(&g, d)
 	if f != nil {
 		return f
 	}
 	for tries := 0; ; tries++ {
 		f = x.attempt(g, d, b)
+		if x.wishRefused(f) {
+			f = x.attempt(g, d, b)
+		}
 		if f == nil || !f.retry || x.shown || tries >= x.r.cfg.Limits.Retries {
 			return f
 		}

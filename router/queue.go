@@ -215,7 +215,7 @@ func (r *Router) changed() <-chan struct{} {
 
 // edits are what a body is changed in on its way to a replica.
 func (x *exchange) edits(served string, adapter int) openai.Edits {
-	e := openai.Edits{Strip: openai.Steering, IncludeUsage: x.streams(), Adapter: adapter}
+	e := openai.Edits{Strip: openai.Steering, IncludeUsage: x.streams() && !x.unwished, Adapter: adapter}
 	if served != x.asked.Model {
 		e.Model = served
 	}

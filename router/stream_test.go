@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/routertest"
 	"llmgw.io/llmgw/storage"
 )
@@ -79,6 +80,64 @@ func TestUsageEvent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An endpoint that knows no stream_options refuses a field that the client never
+// sent. It is asked again without it, and what the stream cost is a guess. A
+// client that asked for it is told.
+func TestUsageThatMayNotBeAskedFor(t *testing.T) {
+	t.Parallel()
+	strict := func(rw http.ResponseWriter, c routertest.Call) {
+		if bytes.Contains(c.Body, []byte("stream_options")) {
+			routertest.JSON(422, `{"error":{"message":"Extra inputs are not permitted: stream_options","type":"invalid_request_error"}}`)(rw, c)
+			return
+		}
+		routertest.Stream(roleEvent, content("a"), content("b"), stopEvent, doneEvent)(rw, c)
+	}
+	inWorld(t, nil, func(w *world) {
+		e := w.one(strict)
+		if a := w.post(chatPath, streamBody); a.status != 200 || a.body != roleEvent+content("a")+content("b")+stopEvent+doneEvent {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
+		if calls := e.Calls(); len(calls) != 2 || string(calls[1].Body) != streamBody {
+			t.Errorf("there were %d calls", len(calls))
+		}
+		if row := w.row(); row.Outcome != storage.OutcomeOK || !row.Estimated || row.CompletionTokens != 2 || len(row.Attempts) != 2 {
+			t.Errorf("the row has %+v", row)
+		}
+	})
+	inWorld(t, nil, func(w *world) {
+		e := w.one(strict)
+		if a := w.post(chatPath, usageBody); a.status != 400 || len(e.Calls()) != 1 {
+			t.Errorf("after %d calls answered %d %s", len(e.Calls()), a.status, a.body)
+		}
+	})
+	inWorld(t, nil, func(w *world) {
+		// Another fault that names it does not lead to more than one more try.
+		e := w.one(routertest.JSON(400, `{"error":{"message":"temperature is no \"stream_options\""}}`))
+		if a := w.post(chatPath, streamBody); a.status != 400 || len(e.Calls()) != 2 {
+			t.Errorf("after %d calls answered %d %s", len(e.Calls()), a.status, a.body)
+		}
+	})
+	inWorld(t, nil, func(w *world) {
+		// The next model is asked for usage again.
+		w.catalog.Set(catalog.Model{Name: "m", Profiles: managed(), Fallbacks: []catalog.Name{"n"}}, catalog.Model{Name: "n", Profiles: managed()})
+		good := &routertest.Engine{}
+		w.fleet.Set("m", w.serve("r1", &routertest.Engine{Answer: func(rw http.ResponseWriter, c routertest.Call) {
+			if bytes.Contains(c.Body, []byte("stream_options")) {
+				strict(rw, c)
+				return
+			}
+			routertest.JSON(503, loading)(rw, c)
+		}}))
+		w.fleet.Set("n", w.serve("r2", good))
+		if a := w.post(chatPath, streamBody); a.status != 200 || !bytes.Contains(good.Calls()[0].Body, []byte(`"include_usage":true`)) {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
+		if row := w.row(); row.Estimated {
+			t.Errorf("the row has %+v", row)
+		}
+	})
 }
 
 // Usage is found however it meets the end mark, and is an estimate, never a
