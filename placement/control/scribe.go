@@ -118,7 +118,10 @@ func (s *scribe) write(ctx context.Context, p replay.Pass) (err error) {
 	}
 	if s.failed {
 		s.failed = false
-		s.log.Info("the journal is written again", "missed", missed)
+		s.log.Info("the journal is written again")
+	}
+	if missed > 0 {
+		s.log.Warn("the journal could not follow; decisions are missing in it", "missed", missed)
 	}
 	return nil
 }
