@@ -10,5 +10,5 @@
 //
 // Nothing here is safe to call at once: a [Model] is guarded by whoever owns it. A [Hasher] is never written.
 //
-// Start reading at model.go.
+// Start reading at model.go; learn.go has what answers teach.
 package steer

@@ -25,6 +25,7 @@ type Model struct {
 	speed   speed
 	watched bool // a first token was seen, so that speed is made of those and not of whole answers
 	bytes   mean // of a token
+	swap    mean // seconds more that it takes where the adapter was another one
 	hold    mean // seconds from an answer's beginning to its end
 	demand  demand
 	ticket  uint64
@@ -38,25 +39,6 @@ type replica struct {
 	ratio ratio   // of its own times to those of the model
 	open  int     // requests that were sent and have not ended
 	last  string  // the adapter asked for last
-}
-
-// ratio is how much slower than its model a replica is. It begins as equal, with the weight of so many seconds as eight
-// requests take.
-type ratio struct{ took, expected float64 }
-
-func (r *ratio) factor() float64 {
-	if r.expected <= 0 {
-		return 1
-	}
-	return r.took / r.expected
-}
-
-func (r *ratio) add(took, expected float64) {
-	const keep = 1 - 1.0/64
-	if r.expected == 0 {
-		r.took, r.expected = 8*expected, 8*expected
-	}
-	r.took, r.expected = r.took*keep+took, r.expected*keep+expected
 }
 
 // NewModel makes a model of which nothing is known. bytes is how many bytes a token has until that is learned from what
@@ -108,7 +90,7 @@ func (m *Model) Expect(now time.Time, s Spec, adapter string) Expectation {
 	r := m.replicas[s.ID]
 	if r == nil {
 		m.demand.saw(false)
-		return Expectation{Work: duration(m.speed.expect(m.fresh(0))), Resident: adapter == ""}
+		return Expectation{Work: duration(m.work(m.fresh(0), 1, adapter == "")), Resident: adapter == ""}
 	}
 	r.told(s)
 	if m.watched {
@@ -119,10 +101,19 @@ func (m *Model) Expect(now time.Time, s Spec, adapter string) Expectation {
 	m.demand.saw(wait > 0)
 	return Expectation{
 		Wait:     duration(wait + m.slotWait(r, s)),
-		Work:     duration(m.speed.expect(m.fresh(held)) * r.ratio.factor()),
+		Work:     duration(m.work(m.fresh(held), r.ratio.factor(), r.last == adapter)),
 		Cached:   int64(m.tokens(held)),
 		Resident: r.last == adapter, Outstanding: int64(r.open),
 	}
+}
+
+// work is the seconds that so many new tokens take a replica that is so much slower than the model's.
+func (m *Model) work(fresh, factor float64, resident bool) float64 {
+	s := m.speed.expect(fresh) * factor
+	if !resident {
+		s += m.swap.or(0)
+	}
+	return s
 }
 
 // told takes what an operator says of the cache. What was learned stays where it is less.
@@ -167,6 +158,8 @@ type Ticket struct {
 	tokens float64 // expected in the cache
 	depth  float64 // bytes; see cache.use
 	began  time.Time
+	// sample is what its first token taught, once it came.
+	sample sample
 }
 
 // Sent says how a request goes out.
@@ -184,9 +177,10 @@ func (m *Model) Send(now time.Time, s Spec, how Sent) Ticket {
 	fresh := m.fresh(held)
 	m.ticket++
 	t := Ticket{to: r, id: m.ticket, bytes: m.prompt.Bytes, tokens: m.tokens(held), began: now}
+	resident := r.last == how.Adapter
 	r.queue.add(waiting{
-		ticket: t.id, tokens: fresh, need: m.speed.expect(fresh) * r.ratio.factor(), sent: now, silent: !how.Streams,
-		late: s.Slots > 0 && r.open >= s.Slots,
+		ticket: t.id, tokens: fresh, need: m.work(fresh, r.ratio.factor(), resident), sent: now, silent: !how.Streams,
+		late: s.Slots > 0 && r.open >= s.Slots, resident: resident,
 	})
 	r.open++
 	r.last = how.Adapter
@@ -218,101 +212,6 @@ func (m *Model) of(s Spec) *replica {
 
 func (m *Model) room(r *replica) room {
 	return room{bytes: r.limit * m.bytes.or(firstBytes), blocks: blocksOfModel / max(len(m.replicas), 1)}
-}
-
-// Began notes that the first token came.
-func (m *Model) Began(now time.Time, t *Ticket) {
-	r := t.to
-	if r == nil {
-		return
-	}
-	if w, ok := r.queue.end(t.id); ok {
-		t.began = now
-		m.watch()
-		m.learn(now, r, w)
-	}
-}
-
-// watch begins anew with the first first token: whole answers said something else.
-func (m *Model) watch() {
-	if m.watched {
-		return
-	}
-	m.watched, m.speed = true, newSpeed()
-	for _, r := range m.replicas {
-		r.ratio = ratio{}
-	}
-}
-
-// learn takes a time to a first token for the time that the prompt's new tokens took, less that of those before it.
-func (m *Model) learn(now time.Time, r *replica, w waiting) {
-	from := w.sent
-	if r.queue.since.After(from) {
-		from = r.queue.since
-	}
-	r.queue.since = now
-	if w.late {
-		return
-	}
-	took := max(seconds(now.Sub(from)), 0)
-	took = m.speed.learn(w.tokens, took)
-	r.ratio.add(took, m.speed.expect(w.tokens))
-}
-
-// Found is what an engine said of a request that it answered.
-type Found struct {
-	// OK: it was answered to its end. Of another one nothing is learned.
-	OK bool
-	// PromptTokens is what the engine counted; 0: it did not say.
-	PromptTokens int64
-	// CachedTokens is how many of them were in its cache already; -1: it did not say.
-	CachedTokens int64
-}
-
-// Done notes that a request ended, however it did. It must be called once for each that was sent.
-func (m *Model) Done(now time.Time, t *Ticket, f Found) {
-	r := t.to
-	if r == nil {
-		return
-	}
-	r.open--
-	w, unread := r.queue.end(t.id)
-	switch {
-	case !f.OK:
-		if unread {
-			r.queue.since = now
-		}
-	case unread && !m.watched:
-		m.learn(now, r, w) // no first token was ever seen, so the end has to do
-	case unread:
-		r.queue.since = now
-	}
-	if f.OK {
-		m.hold.add(max(seconds(now.Sub(t.began)), 0))
-		m.found(r, t, f)
-	}
-	*t = Ticket{}
-}
-
-// found corrects what is believed of a replica's cache by what the engine found there. The blocks of this prompt are
-// there now; it is about those of others.
-func (m *Model) found(r *replica, t *Ticket, f Found) {
-	if f.PromptTokens > 0 && t.bytes > 0 {
-		m.bytes.ratio(float64(t.bytes), float64(f.PromptTokens))
-	}
-	if f.CachedTokens < 0 {
-		return
-	}
-	cached := float64(f.CachedTokens)
-	switch {
-	case cached < t.tokens/2: // so its cache is less deep than these blocks lay
-		r.limit = min(r.limit, m.tokensOf(t.depth))
-	case cached > t.tokens && !math.IsInf(r.limit, 1):
-		r.limit += cached - t.tokens
-	}
-	if m.slots[r.cache.slot] == r {
-		r.cache.shrink(&m.index, m.room(r))
-	}
 }
 
 // Retain forgets the replicas that are gone.

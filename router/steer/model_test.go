@@ -208,6 +208,59 @@ func TestWaitingForASlotTeachesNothing(t *testing.T) {
 	near(t, "a prompt", m.Expect(at(99000), a, "").Work.Seconds(), 1)
 }
 
+// Where the engine counts, what a prompt took is held against what was new to it
+// and not against what was believed to be.
+func TestEnginesKnowBetter(t *testing.T) {
+	t.Parallel()
+	m := NewModel(1)
+	a := Spec{ID: "a"}
+	for i := range 50 {
+		// The whole prompt is believed to be there from the second time on, and never is.
+		serve(m, text(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), a, float64(10*i), float64(10*i)+1, float64(10*i)+2, Found{OK: true, PromptTokens: 1000, CachedTokens: 0})
+	}
+	m.Match(at(9000), text(20, 2, 3, 4, 5, 6, 7, 8, 9, 10))
+	near(t, "a thousand new tokens", m.Expect(at(9000), Spec{ID: "b"}, "").Work.Seconds(), 1)
+}
+
+// The very first sample is taken at once, and once.
+func TestTheFirstTokenTeachesAtOnce(t *testing.T) {
+	t.Parallel()
+	m := NewModel(1)
+	p := &Prompt{Bytes: 1000}
+	m.Match(at(0), p)
+	ticket := m.Send(at(0), Spec{ID: "a"}, Sent{Streams: true})
+	m.Began(at(3), &ticket)
+	near(t, "what is expected after the first token", m.Expect(at(3), Spec{ID: "b"}, "").Work.Seconds(), 3)
+	m.Done(at(4), &ticket, Found{OK: true, PromptTokens: 1000, CachedTokens: 900})
+	near(t, "and after the answer", m.Expect(at(4), Spec{ID: "b"}, "").Work.Seconds(), 3)
+}
+
+// What another adapter costs is learned, and counts where it is not resident.
+func TestAdaptersThatAreChangedCost(t *testing.T) {
+	t.Parallel()
+	m := NewModel(1)
+	a, p := Spec{ID: "a"}, &Prompt{Bytes: 1000}
+	for i := range 100 {
+		adapter := []string{"", "", "fruit", "fruit"}[i%4]
+		takes := 1.0
+		if i%2 == 0 && i > 0 {
+			takes = 3
+		}
+		now := float64(10 * i)
+		m.Match(at(now), p)
+		ticket := m.Send(at(now), a, Sent{Adapter: adapter, Streams: true})
+		m.Began(at(now+takes), &ticket)
+		m.Done(at(now+5), &ticket, silent)
+	}
+	m.Match(at(9000), p)
+	for _, c := range []struct {
+		replica, adapter string
+		want             float64
+	}{{"a", "fruit", 1}, {"a", "", 3}, {"b", "fruit", 3}, {"b", "", 1}} {
+		near(t, c.adapter+" on "+c.replica, m.Expect(at(9000), Spec{ID: c.replica}, c.adapter).Work.Seconds(), c.want)
+	}
+}
+
 // What is cached counts, for the replica that has it alone.
 func TestCached(t *testing.T) {
 	t.Parallel()

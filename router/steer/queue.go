@@ -16,6 +16,8 @@ type waiting struct {
 	sent   time.Time
 	silent bool // no first token will be seen, since its answer is not streamed
 	late   bool // it had to wait for a slot, so its time says nothing of the replica's speed
+	// resident: its adapter was the one asked for last
+	resident bool
 }
 
 func (q *queue) add(w waiting) {
@@ -64,6 +66,16 @@ func (q *queue) end(ticket uint64) (waiting, bool) {
 		}
 	}
 	return waiting{}, false
+}
+
+// took is the time that a prompt which was taken out now took, less that of those before it.
+func (q *queue) took(now time.Time, w waiting) sample {
+	from := w.sent
+	if q.since.After(from) {
+		from = q.since
+	}
+	q.since = now
+	return sample{known: !w.late, tokens: w.tokens, took: max(seconds(now.Sub(from)), 0), resident: w.resident}
 }
 
 func (q *queue) cut(i int) {
