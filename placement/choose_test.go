@@ -228,3 +228,27 @@ func TestAskingTellsKindsApart(t *testing.T) {
 		}
 	}
 }
+
+// TestSpeedPartsEquals takes the quickest of nodes that are equally good, also
+// before one that was not measured, and lets a worse node be quick.
+func TestSpeedPartsEquals(t *testing.T) {
+	t.Parallel()
+	world := parse(t, "a gpu=2xL4-24", "b gpu=2xL4-24", "c gpu=2xL4-24", "d gpu=4xL4-24")
+	m := onDevices(2, "L4-24")
+	for _, c := range []struct {
+		measured map[inventory.NodeID]float64
+		want     inventory.NodeID
+	}{
+		{nil, "a"},
+		{map[inventory.NodeID]float64{"b": 0, "c": -1}, "a"},
+		{map[inventory.NodeID]float64{"a": 50, "c": 60}, "c"},
+		{map[inventory.NodeID]float64{"a": 50, "b": 40}, "a"},
+		{map[inventory.NodeID]float64{"a": 10, "b": 40, "c": 20, "d": 1000}, "b"},
+	} {
+		req := placement.Request{Model: m, Speeds: placement.NewSpeeds(c.measured)}
+		d, trace := placement.Placer{}.Choose(world, req, nil)
+		if got := d.Candidate.Spots[0].Node; got != c.want {
+			t.Errorf("%v: want %s, got %s: %v", c.measured, c.want, got, trace.Profiles[0].Best)
+		}
+	}
+}

@@ -72,11 +72,11 @@ func (x *Index) class(m *catalog.Model, p *catalog.Profile) *class {
 }
 
 // classFor is the class of a request's profile. It remembers what the request
-// stays away from; another list of that costs a look at every host.
+// stays away from and what was measured; others cost a look at every host.
 func (x *Index) classFor(req Request, p *catalog.Profile) *class {
 	c := x.class(req.Model, p)
-	if !slices.Equal(c.q.apart, req.Apart) {
-		c.q.apart = slices.Clone(req.Apart)
+	if !slices.Equal(c.q.apart, req.Apart) || c.q.speeds != req.Speeds {
+		c.q.apart, c.q.speeds = slices.Clone(req.Apart), req.Speeds
 		c.at = x.first - 1 // as if it had not read for long
 	}
 	return c

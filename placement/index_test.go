@@ -44,6 +44,7 @@ type duel struct {
 	world          *inventory.Snapshot
 	models         []catalog.Model
 	replicas       map[string][]inventory.NodeID
+	speeds         *placement.Speeds
 	next           int
 	placed, groups int
 }
@@ -78,6 +79,11 @@ func newDuel(t *testing.T, seed uint64) *duel {
 	}
 	d.index = placement.NewIndex(d.placer)
 	d.index.Advance(world)
+	measured := map[inventory.NodeID]float64{}
+	for _, n := range world.Nodes() {
+		measured[n.ID] = float64(rng.IntN(4))
+	}
+	d.speeds = placement.NewSpeeds(measured)
 	return d
 }
 
@@ -188,6 +194,7 @@ func (d *duel) ask(m *catalog.Model) {
 	if d.rng.IntN(6) == 0 {
 		req.Apart = []catalog.Name{d.models[0].Name}
 	}
+	req.Speeds = pick(d.rng, nil, d.speeds)
 	want, wantTrace := d.placer.Choose(d.world, req, nil)
 	got, trace := d.index.Choose(req)
 	d.same(m, want, got)

@@ -18,6 +18,7 @@ type query struct {
 	profile *catalog.Profile
 	avoid   map[inventory.NodeID]string
 	apart   []catalog.Name
+	speeds  *Speeds
 	labels  []string // keys of the profile's labels, in order
 	need    need
 	weights weights
@@ -57,7 +58,7 @@ type need struct {
 
 func newQuery(p Placer, req Request, profile *catalog.Profile) *query {
 	return &query{
-		placer: p, model: req.Model, profile: profile, avoid: req.Avoid, apart: req.Apart,
+		placer: p, model: req.Model, profile: profile, avoid: req.Avoid, apart: req.Apart, speeds: req.Speeds,
 		labels: slices.Sorted(maps.Keys(profile.Labels)),
 		need:   needOf(profile),
 		weights: weights{

@@ -18,6 +18,10 @@ type Request struct {
 	Avoid map[inventory.NodeID]string
 	// Apart are models that must not run on the same node. Nil: none.
 	Apart []catalog.Name
+	// Speeds part nodes that are equally good. An index takes speeds at another
+	// address for others, and asks every node again. Nil: nothing was measured,
+	// and the first by id is taken.
+	Speeds *Speeds
 }
 
 // profiles are the profiles to try, in order.

@@ -1,0 +1,54 @@
+package placement
+
+import (
+	"maps"
+
+	"llmgw.io/llmgw/inventory"
+)
+
+// Speeds are how many tokens a second replicas of a model were measured to make,
+// by node. They part nodes that lose equally, and no others: what a node is worth
+// beside that is the score's. They do not change; measure again and make new ones.
+type Speeds struct {
+	of   map[inventory.NodeID]float64
+	best float64
+	// mean stands for a node that was not measured: it is not thought slow.
+	mean float64
+}
+
+// NewSpeeds makes speeds of what was measured. What is zero or less is left out.
+// With nothing left the answer is nil, as for a request without.
+func NewSpeeds(measured map[inventory.NodeID]float64) *Speeds {
+	s := &Speeds{of: maps.Clone(measured)}
+	maps.DeleteFunc(s.of, func(_ inventory.NodeID, v float64) bool { return !(v > 0) })
+	if len(s.of) == 0 {
+		return nil
+	}
+	low := 0.0
+	for _, v := range s.of {
+		s.best = max(s.best, v)
+		if low == 0 || v < low {
+			low = v
+		}
+	}
+	// In the middle of the range, so that no order of summing matters.
+	s.mean = (s.best + low) / 2
+	return s
+}
+
+// slower is how far a node stays behind the quickest, from 0 to 1.
+func (s *Speeds) slower(id inventory.NodeID) float64 {
+	v, known := s.of[id]
+	if !known {
+		v = s.mean
+	}
+	return 1 - v/s.best
+}
+
+// speedLoss parts near equals, in device-seconds.
+func (q *query) speedLoss() float64 {
+	if q.speeds == nil {
+		return 0
+	}
+	return hair * q.speeds.slower(q.h.node.ID)
+}
