@@ -168,6 +168,9 @@ func (l *relay) end(err error) *failure {
 func (l *relay) engineFailed(ev *openai.Event) *failure {
 	data := ev.Data(nil)
 	status := http.StatusInternalServerError
+	if l.tally.FinishReason == openai.FinishAborted {
+		return broken("aborted", "The replica gave up in the middle of its answer; try again.")
+	}
 	if e, ok := openai.ReadError(data); ok {
 		if n, err := strconv.Atoi(e.Code); err == nil && n >= 400 && n < 600 {
 			status = n

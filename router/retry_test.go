@@ -50,6 +50,8 @@ func TestRetries(t *testing.T) {
 		{"a page instead of an answer", chatBody, routertest.JSON(200, `<html>half</html>`), 200, "", storage.Attempt{Status: 200, Error: "not whole"}},
 		{"cut after the role", streamBody, routertest.Cut(roleEvent), 200, "", storage.Attempt{Status: 200, Error: "broke off"}},
 		{"error instead of content", streamBody, routertest.Stream(roleEvent, event(`{"error":{"message":"out of quota","code":429}}`)), 200, "", storage.Attempt{Status: 200, Error: "status 429"}},
+		{"dropped before its content", streamBody, routertest.Stream(roleEvent, event(`{"choices":[{"index":0,"delta":{},"finish_reason":"abort"}]}`), doneEvent), 200, "", storage.Attempt{Status: 200, Error: "aborted"}},
+		{"dropped", chatBody, routertest.JSON(200, `{"choices":[{"message":{"content":"half"},"finish_reason":"abort"}]}`), 200, "", storage.Attempt{Status: 200, Error: "status 500"}},
 		{"error in a good status", chatBody, routertest.JSON(200, `{"error":{"message":"CUDA error"}}`), 200, "", storage.Attempt{Status: 200, Error: "status 500"}},
 		{"client's fault", chatBody, routertest.JSON(400, overflow), 400, "context_length_exceeded", storage.Attempt{Status: 400, Error: "status 400"}},
 		{"client's fault, called 500", chatBody, routertest.JSON(500, tooLong), 400, "", storage.Attempt{Status: 500, Error: "status 500"}},

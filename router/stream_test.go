@@ -230,6 +230,8 @@ func TestBrokenStreams(t *testing.T) {
 		{"clean end without an end", routertest.Stream(roleEvent, content("a")), storage.OutcomeUpstreamAborted, 200, 1},
 		{"clean end within an event", routertest.Stream(roleEvent, content("a"), strings.TrimSuffix(stopEvent, "\n\n")), storage.OutcomeUpstreamAborted, 200, 1},
 		{"error event in the middle", routertest.Stream(roleEvent, content("a"), event(`{"error":{"message":"CUDA error","code":500}}`), doneEvent), storage.OutcomeUpstreamAborted, 200, 1},
+		{"dropped by its engine", routertest.Stream(roleEvent, content("a"), event(`{"choices":[{"index":0,"delta":{},"finish_reason":"abort"}]}`), usageEvent, doneEvent), storage.OutcomeUpstreamAborted, 200, 1},
+		{"clean end, with finish reasons that are none", routertest.Stream(event(`{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":""}]}`)), storage.OutcomeUpstreamAborted, 200, 1},
 		{"one choice ended of two", routertest.Stream(roleEvent, content("a"), stopEvent), storage.OutcomeUpstreamAborted, 200, 1},
 		{"after the headers", routertest.Cut(), storage.OutcomeUpstreamError, 502, 0},
 		{"after the role", routertest.Cut(roleEvent), storage.OutcomeUpstreamError, 502, 0},

@@ -254,13 +254,23 @@ func (p *Probe) stringValue() {
 	case roleText:
 		p.facts.Content = p.facts.Content || p.length > 0
 	case roleFinish:
-		p.facts.FinishReason = finishReason(word, p.long)
-		p.ending = true
+		p.finish(word)
 	case roleError:
 		p.facts.Failed = p.facts.Failed || p.length > 0
 	case roleObject:
 		p.facts.Failed = p.facts.Failed || string(word) == "error"
 	}
+}
+
+// finish takes a finish reason. Some engines send an empty one while a choice goes on. One that was aborted has no end:
+// engines say so of what they drop when they are shut down.
+func (p *Probe) finish(word []byte) {
+	if p.length == 0 {
+		return
+	}
+	p.facts.FinishReason = finishReason(word, p.long)
+	p.ending = p.facts.FinishReason != FinishAborted
+	p.facts.Failed = p.facts.Failed || !p.ending
 }
 
 // literal reads on in a number, true, false or null, and leaves the byte that ends it.
@@ -330,9 +340,12 @@ func (p *Probe) found() {
 	}
 }
 
+// FinishAborted is the reason of a choice that its engine dropped; OpenAI's list has none for it.
+const FinishAborted = "abort"
+
 // finishReason gives the reason from OpenAI's list, so that no text of an engine is kept.
 func finishReason(word []byte, long bool) string {
-	for _, known := range [...]string{"stop", "length", "tool_calls", "content_filter", "function_call"} {
+	for _, known := range [...]string{"stop", "length", "tool_calls", "content_filter", "function_call", FinishAborted} {
 		if !long && bytes.Equal(word, []byte(known)) {
 			return known
 		}

@@ -1,5 +1,7 @@
 package openai
 
+import "bytes"
+
 // role is what a value is to a probe. The zero role is the answer's own, so that the zero Probe is ready. The numbers
 // follow, since a role below numberRoles is an index into them.
 type role uint8
@@ -95,10 +97,18 @@ func choiceRole(key []byte) role {
 
 func deltaRole(key []byte) role {
 	switch string(key) {
+	case "role":
+		return roleSkip
 	case "content", "reasoning_content", "reasoning", "refusal":
 		return roleText
 	case "tool_calls", "function_call", "audio":
 		return roleCalls
+	}
+	// Whatever else an engine calls its reasoning must not be held back either.
+	for _, part := range [...]string{"content", "reason", "think", "text"} {
+		if bytes.Contains(key, []byte(part)) {
+			return roleText
+		}
 	}
 	return roleSkip
 }

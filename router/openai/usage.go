@@ -45,7 +45,7 @@ type Facts struct {
 	Ended uint64
 	// PerChoice is true when the usage is one choice's alone, however many there are.
 	PerChoice bool
-	// Failed is true when the answer is an error.
+	// Failed is true when the answer is an error, or was dropped.
 	Failed bool
 	// Whole is true when the JSON ended as it should.
 	Whole bool
