@@ -11,8 +11,9 @@ import (
 // Hold keeps new replicas away from a domain, for a time.
 //
 // A hold without From only keeps what is new away, at once. One with From is
-// planned work: it does nothing before, and from then on what stands there is
-// carried out too, replacement first. Either ends at Until by itself.
+// planned work: it does nothing until HoldAhead before, then it keeps what is new
+// away, and from From on what stands there is carried out too, replacement first.
+// Either ends at Until by itself.
 type Hold struct {
 	Domain Domain `json:"domain"`
 	// Reason is why, in a person's words. May be empty.
@@ -27,8 +28,26 @@ type Hold struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// HoldAhead is how long before planned work begins nothing new is placed there: a
+// start may take that long, and what starts would have to leave at once.
+const HoldAhead = 10 * time.Minute
+
 // InForce reports whether the hold has begun and has not ended.
 func (h *Hold) InForce(now time.Time) bool { return !now.Before(h.From) && !h.Ended(now) }
+
+// ahead is the hold as it is shortly before it begins, when it only keeps what is
+// new away.
+func (h *Hold) ahead(now time.Time) (near Hold, ok bool) {
+	if h.From.IsZero() || h.InForce(now) || h.Ended(now) || now.Before(h.From.Add(-HoldAhead)) {
+		return Hold{}, false
+	}
+	near = *h
+	near.From, near.Reason = time.Time{}, "from "+h.From.UTC().Format("15:04 UTC on 2 January")
+	if h.Reason != "" {
+		near.Reason += ", " + h.Reason
+	}
+	return near, true
+}
 
 // Ended reports whether its end is past.
 func (h *Hold) Ended(now time.Time) bool { return !h.Until.IsZero() && !now.Before(h.Until) }
@@ -87,13 +106,15 @@ func heldBy(inForce []Hold, n *Node) Held {
 	return Held{}
 }
 
-// inForce lists the holds that are in force: those that carry out first, then
-// the widest, then by name.
+// inForce lists the holds that are in force, and those that are about to be, which
+// do not carry out yet: those that do first, then the widest, then by name.
 func inForce(holds []Hold, now time.Time) []Hold {
 	var out []Hold
 	for _, h := range holds {
 		if h.InForce(now) {
 			out = append(out, h)
+		} else if near, ok := h.ahead(now); ok {
+			out = append(out, near)
 		}
 	}
 	slices.SortFunc(out, func(a, b Hold) int {

@@ -59,6 +59,36 @@ func TestHoldInItsTime(t *testing.T) {
 	}
 }
 
+// TestHoldAhead: shortly before planned work begins nothing new is placed there,
+// and nothing is carried out yet.
+func TestHoldAhead(t *testing.T) {
+	t.Parallel()
+	fleet, err := inventorytest.Parse("d1 rack=r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rack := inventory.Domain{Level: inventory.LevelRack, Name: "r1"}
+	plan := inventory.Hold{Domain: rack, Reason: "PDU swap", From: start.Add(time.Hour), Until: start.Add(2 * time.Hour)}
+	for _, c := range []struct {
+		at   time.Duration
+		want string
+	}{
+		{time.Hour - inventory.HoldAhead - 1, ""},
+		{time.Hour - inventory.HoldAhead, "rack r1 is held: from " + plan.From.UTC().Format("15:04 UTC on 2 January") + ", PDU swap"},
+		{time.Hour, "out: rack r1 is held: PDU swap"},
+		{2 * time.Hour, ""},
+	} {
+		if got := held(fleet.WithHolds([]inventory.Hold{plan}, start.Add(c.at)), "d1"); got != c.want {
+			t.Errorf("after %s: want %q, got %q", c.at, c.want, got)
+		}
+	}
+	// One that ends before it would begin never was.
+	plan.Until = start
+	if got := held(fleet.WithHolds([]inventory.Hold{plan}, start.Add(time.Hour-1)), "d1"); got != "" {
+		t.Errorf("want nothing of a hold that has ended, got %q", got)
+	}
+}
+
 func TestParseDomain(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"rack:r12-07", "pdu:a/b", "site:north hall", "node:gpu-1", "rack:a:b"} {

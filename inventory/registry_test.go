@@ -56,6 +56,42 @@ func hearing(t *testing.T, r *inventory.Registry, id inventory.NodeID) inventory
 	return n.Hearing
 }
 
+// TestLostNodeHasToSayAnew: what a node said before it was lost is not what it
+// runs when it is back. One that was only unreachable is believed as before.
+func TestLostNodeHasToSayAnew(t *testing.T) {
+	t.Parallel()
+	r := open(t, &inventorytest.Store{}, start)
+	runs := func(id string) inventory.ShardStatus {
+		return inventory.ShardStatus{ID: id, State: inventory.ShardReady, Since: start}
+	}
+	r.Apply("n1", inventory.Report{Whole: true, Shards: []inventory.ShardStatus{runs("a")}}, start)
+	silent := func(from, until time.Duration) {
+		for at := from; at <= until; at += time.Second {
+			r.Tick(start.Add(at))
+		}
+	}
+	check := func(at time.Duration, rep inventory.Report, known bool, shards ...string) {
+		t.Helper()
+		r.Apply("n1", rep, start.Add(at))
+		n := r.Snapshot().Node("n1")
+		var has []string
+		for _, s := range n.Shards {
+			has = append(has, s.ID)
+		}
+		if diff := cmp.Diff(shards, has); diff != "" || n.ShardsKnown != known || n.Hearing != inventory.Heard {
+			t.Errorf("after %s: known %t, want %t; shards (- want, + got):\n%s", at, n.ShardsKnown, known, diff)
+		}
+	}
+	silent(time.Second, 30*time.Second)
+	check(30*time.Second, inventory.Report{}, true, "a")
+	silent(31*time.Second, 100*time.Second)
+	if h := hearing(t, r, "n1"); h != inventory.Lost {
+		t.Fatalf("the node is %s", h)
+	}
+	check(100*time.Second, inventory.Report{Shards: []inventory.ShardStatus{runs("b")}}, false, "b")
+	check(101*time.Second, inventory.Report{Whole: true, Shards: []inventory.ShardStatus{runs("a")}}, true, "a")
+}
+
 func TestSilenceGrowsInTwoSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

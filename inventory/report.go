@@ -41,6 +41,11 @@ type beat struct {
 func (rep Report) apply(old *Node, now time.Time) (*Node, effect) {
 	next, did := *old, effectNone
 	next.Hearing, next.LastSeen = Heard, now
+	if old.Hearing == Lost {
+		// What ran there may be gone, and other replicas in its place: only a
+		// whole list says what there is.
+		next.Shards, next.ShardsKnown = nil, false
+	}
 	if old.Hearing != Heard {
 		did = effectDecisive
 	}
@@ -52,8 +57,8 @@ func (rep Report) apply(old *Node, now time.Time) (*Node, effect) {
 		did = max(did, clockEffect(old.Clock(), next.Clock()))
 	}
 	if rep.Whole || len(rep.Shards) > 0 {
-		next.Shards = rep.shards(old.Shards)
-		next.ShardsKnown = old.ShardsKnown || rep.Whole
+		next.Shards = rep.shards(next.Shards)
+		next.ShardsKnown = next.ShardsKnown || rep.Whole
 		if next.ShardsKnown != old.ShardsKnown || !reflect.DeepEqual(next.Shards, old.Shards) {
 			did = max(did, effectSeen)
 		}

@@ -167,7 +167,7 @@ func TestNewerPollEndsOlder(t *testing.T) {
 func TestWants(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := inMemory(t, hub.Config{})
+		h, reg := inMemory(t, hub.Config{})
 		if err := h.Dispatch(t.Context(), 1, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -185,6 +185,8 @@ func TestWants(t *testing.T) {
 		}
 		want("a", protocol.WantNothing)
 		want("b", protocol.WantFacts)
+		reg.doubt("n1")
+		want("a", protocol.WantAll)
 	})
 }
 

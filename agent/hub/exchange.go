@@ -51,6 +51,9 @@ func (h *Hub) beat(_ context.Context, c caller, b protocol.Beat) (protocol.BeatA
 		rep.Shards = h.shards(c.node, c.peer, b.Shards)
 	}
 	h.cfg.Registry.Apply(c.node, rep, time.Now())
+	if n := h.cfg.Registry.Snapshot().Node(c.node); n != nil && !n.ShardsKnown {
+		want = protocol.WantAll // a node that was lost has to say anew what it runs
+	}
 	ans := protocol.BeatAnswer{SeenSeq: b.Seq, Want: want}
 	if addr, here := h.cfg.Leader(); !here {
 		ans.Leader = addr

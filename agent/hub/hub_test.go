@@ -43,7 +43,7 @@ func (r *registry) Apply(id inventory.NodeID, rep inventory.Report, now time.Tim
 		n.Facts = *rep.Facts
 	}
 	if rep.Whole {
-		n.Shards = rep.Shards
+		n.Shards, n.ShardsKnown = rep.Shards, true
 	} else if len(rep.Shards) > 0 {
 		n.Shards = rep.Shards
 	}
@@ -51,6 +51,15 @@ func (r *registry) Apply(id inventory.NodeID, rep inventory.Report, now time.Tim
 		r.nodes = map[inventory.NodeID]*inventory.Node{}
 	}
 	r.nodes[id] = n
+}
+
+// doubt is a node that was lost and is back.
+func (r *registry) doubt(id inventory.NodeID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := *r.nodes[id]
+	n.Shards, n.ShardsKnown = nil, false
+	r.nodes[id] = &n
 }
 
 func (r *registry) Snapshot() *inventory.Snapshot {

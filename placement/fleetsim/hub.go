@@ -88,7 +88,8 @@ func (c *control) heardBeat(a *agent, b report) {
 	}
 	c.fleet.Apply(a.id, rep, c.s.now)
 	c.news()
-	wantsFacts := !s.whole && s.open == nil
+	n := c.fleet.Snapshot().Node(a.id)
+	wantsFacts := !s.whole && s.open == nil || n != nil && !n.ShardsKnown
 	if len(b.shards) == 0 && !wantsFacts {
 		if a.isRun(b.run) && !a.isCut(c.s.now) {
 			a.heardAt = c.s.now

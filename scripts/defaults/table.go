@@ -22,6 +22,7 @@ func fleetSections() []section {
 			{what: "replicas that move for one that was refused / a search in vain is repeated", value: "at most {placement/reconciler MovesAtOnce} / after {placement/reconciler MoveRetry}", why: "room that takes more is not worth it"},
 			{what: "the brake is released", value: "{placement/reconciler BrakeSettle} after half are back, by a person, or after {placement/reconciler BrakeLimit}", why: "those who return a moment later are not doubled"},
 			{what: "a stall of the control plane that is held against no node", value: "more than {inventory stallSteps} of its steps of a second", why: "beats that nobody could take are no silence"},
+			{what: "planned work keeps new replicas away", value: "{inventory HoldAhead} before it begins", why: "a start may take that long, and what starts would have to leave"},
 			{what: "holds learned of from other control planes, and swept when they have ended", value: "every {inventory/holds.go holdsEvery}", why: "a hold that has ended does nothing from its end on"},
 			{what: "labels of operators on a node", value: "{inventory/labels.go MaxLabels}", why: "they ride in every look at the node"},
 			{what: "clock of a node: warn / place nothing", value: "off by {inventory ClockWarnAfter} / {inventory ClockRefuseAfter}", why: "certificates and time limits are wrong on such a machine"},
