@@ -35,7 +35,14 @@ type room struct {
 // use notes that the replica reads these blocks. It returns how long ago, in bytes used since, the oldest of the leading
 // blocks that it held was used: the depth that its cache must have for them to be there still.
 func (c *cache) use(x *index, blocks []Block, r room) (depth float64) {
-	began := c.clock
+	// First, since what goes in may drive out what is looked for.
+	for _, b := range blocks {
+		at, ok := c.at[b.Hash]
+		if !ok {
+			break
+		}
+		depth = max(depth, c.clock-c.entries[at].used)
+	}
 	for i := len(blocks) - 1; i >= 0; i-- { // so that a beginning outlives what follows it
 		b := blocks[i]
 		size := b.End
@@ -44,12 +51,10 @@ func (c *cache) use(x *index, blocks []Block, r room) (depth float64) {
 		}
 		c.clock += float64(size)
 		if at, ok := c.at[b.Hash]; ok {
-			depth = max(depth, began-c.entries[at].used)
 			c.entries[at].used = c.clock
 			c.front(at)
 			continue
 		}
-		depth = 0 // what follows a gap is of no use
 		c.add(x, b.Hash, int32(size))
 		c.shrink(x, r)
 	}

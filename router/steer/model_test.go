@@ -327,6 +327,44 @@ func TestCacheIsAsLargeAsEnginesFind(t *testing.T) {
 	}
 }
 
+// How large a cache is comes out by what is found in it, and holds when others
+// fill a part of it.
+func TestSizeIsLearned(t *testing.T) {
+	t.Parallel()
+	m := NewModel(1)
+	a := Spec{ID: "a"}
+	dice := rand.New(rand.NewPCG(3, 4))
+	engine := &plain{room: room{bytes: 20_000, blocks: math.MaxInt}}
+	now := 0.0
+	ask := func(n int) {
+		for range n {
+			names := []uint64{dice.Uint64N(40)}
+			for range 2 + dice.IntN(20) {
+				names = append(names, names[0]+dice.Uint64N(2)) // two ways to go on, each time
+			}
+			p := text(names...)
+			cached := engine.held(p.Blocks)
+			engine.use(p.Blocks)
+			serve(m, p, a, now, now+1, now+2, Found{OK: true, PromptTokens: int64(p.Bytes), CachedTokens: int64(cached)})
+			now += 10
+		}
+	}
+	ask(2000)
+	if got := m.replicas["a"].limit; got < .8*20_000 || got > 1.5*20_000 {
+		t.Errorf("a cache of 20000 tokens is taken for one of %v", got)
+	}
+	engine.room.bytes = 8_000
+	ask(2000)
+	if got := m.replicas["a"].limit; got < .7*8_000 || got > 1.5*8_000 {
+		t.Errorf("a cache of 8000 tokens is taken for one of %v", got)
+	}
+	engine.room.bytes = 30_000
+	ask(2000)
+	if got := m.replicas["a"].limit; got < .7*30_000 || got > 1.5*30_000 {
+		t.Errorf("a cache of 30000 tokens is taken for one of %v", got)
+	}
+}
+
 // What an operator says of a cache is its limit.
 func TestToldLimit(t *testing.T) {
 	t.Parallel()
