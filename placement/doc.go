@@ -9,6 +9,9 @@
 // read, never changed. An Index is its caller's own, and for one goroutine at a
 // time.
 //
+// A rule or a taste of one's own is a field of the [Placer]; examples/custom-scorer
+// has both.
+//
 // Start reading at filter.go (the ordered list of checks), then choose.go; then
 // index.go, which remembers the answers.
 package placement
