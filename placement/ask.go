@@ -15,9 +15,16 @@ type Answer struct {
 	Reason Reason
 }
 
-// Answers tells what every node says to one of the request's own profiles, in
-// order of id. Nothing may change the index meanwhile.
+// Answers tells what every node says to a profile, in order of id. One that is none
+// of the model's own is not remembered. Nothing may change the index meanwhile.
 func (x *Index) Answers(req Request, profile *catalog.Profile) iter.Seq[Answer] {
+	own := false
+	for i := range req.Model.Profiles {
+		own = own || &req.Model.Profiles[i] == profile
+	}
+	if !own {
+		return x.askEach(req, profile)
+	}
 	return func(yield func(Answer) bool) {
 		c := x.classFor(req, profile)
 		c.catchUp(x)
@@ -33,6 +40,19 @@ func (x *Index) Answers(req Request, profile *catalog.Profile) iter.Seq[Answer] 
 				a.Reason = c.reason(code)
 			}
 			if !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+func (x *Index) askEach(req Request, profile *catalog.Profile) iter.Seq[Answer] {
+	return func(yield func(Answer) bool) {
+		q := newQuery(x.placer, req, profile).in(x.land, newStanding(x.land, req.Model))
+		q.brief = true
+		for at := range x.land.hosts {
+			q.see(at)
+			if !yield(Answer{Node: q.h.node, Reason: q.refuse().reason}) {
 				return
 			}
 		}

@@ -16,6 +16,8 @@ type change struct {
 	// tell says what stands in the way there, and what to do: it is asked for
 	// what is offered only.
 	tell func() (detail, text string)
+	// part tells changes of one object apart. Empty: there is only one.
+	part string
 	// harm tells equals of a kind apart; less is better.
 	harm float64
 	// nodes are those that it changes, and on is how.
@@ -23,10 +25,12 @@ type change struct {
 	on    func(n *inventory.Node) *inventory.Node
 	// domain is the one whose hold it releases. Zero: none.
 	domain inventory.Domain
-	// profile takes the place of the model's profile of that name. Nil: none.
-	profile *catalog.Profile
+	// edit changes the profile that is the object. Nil: it stays.
+	edit func(p *catalog.Profile)
 	// ask changes the request. Nil: it stays.
 	ask func(req *placement.Request)
+	// number is what it makes of a number of the profile. Nil: it changes none.
+	number *number
 }
 
 func (c *change) rank() int { return slices.Index(order, c.Do) }
@@ -57,12 +61,17 @@ func (o *offer) compare(p *offer) int {
 func (o *offer) with(p *offer) *offer {
 	all := slices.Clone(o.changes)
 	for _, c := range p.changes {
-		same := func(x change) bool { return x.Do == c.Do && x.Object == c.Object }
+		same := func(x change) bool { return x.Do == c.Do && x.Object == c.Object && x.part == c.part }
 		if !slices.ContainsFunc(all, same) {
 			all = append(all, c)
 		}
 	}
 	return offerOf(all...)
+}
+
+// has reports whether it has a change of a kind.
+func (o *offer) has(do Do, part string) bool {
+	return slices.ContainsFunc(o.changes, func(c change) bool { return c.Do == do && c.part == part })
 }
 
 // released are the domains whose holds it releases.
@@ -97,22 +106,28 @@ func (s *search) apply(o *offer) (req placement.Request, scan, ok bool) {
 		if c.ask != nil {
 			c.ask(&req)
 		}
-		if c.profile != nil {
-			req.Model, scan = withProfile(req.Model, c.profile), true
+		if c.edit != nil {
+			req.Model, scan = c.model(req.Model), true
 		}
 	}
 	return req, scan, true
 }
 
-// withProfile is a copy of a model in which a profile takes the place of the one
-// of its name.
-func withProfile(m *catalog.Model, p *catalog.Profile) *catalog.Model {
+// model is a copy of a model in which the profile is changed.
+func (c *change) model(m *catalog.Model) *catalog.Model {
 	out := *m
 	out.Profiles = slices.Clone(m.Profiles)
 	for i := range out.Profiles {
-		if out.Profiles[i].Name == p.Name {
-			out.Profiles[i] = *p
+		if p := &out.Profiles[i]; p.Name == c.Object {
+			*p = *c.applied(p)
 		}
 	}
+	return &out
+}
+
+// applied is a copy of a profile with the change made.
+func (c *change) applied(p *catalog.Profile) *catalog.Profile {
+	out := *p
+	c.edit(&out)
 	return &out
 }

@@ -2,6 +2,8 @@ package fix
 
 import (
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 
 	"llmgw.io/llmgw/catalog"
@@ -11,7 +13,8 @@ import (
 
 // Find looks for the smallest change that makes room for a request: the fewest
 // steps, then the cheapest kinds in the order of the list, then the least harm,
-// then the first profile and node. Wherever one step does, it finds one.
+// then the first profile and node. Wherever one step does, it finds one; where
+// several are needed, it may know of more than the fewest.
 //
 // When there is none, ok is false and why says so in a sentence. A request that
 // finds room as things are needs no fix. The index is afterwards what it was.
@@ -21,18 +24,73 @@ func Find(x *placement.Index, q Question) (f Fix, why string, ok bool) {
 		return Fix{}, fmt.Sprintf("%s finds room as things are.", q.Request.Model.Name), false
 	}
 	s.askFor()
-	for i := range q.Request.Model.Profiles {
-		p := &q.Request.Model.Profiles[i]
-		if p.Managed() && (q.Request.Profiles == nil || slices.Contains(q.Request.Profiles, p.Name)) {
-			s.lookAt(p)
-		}
+	for p := range s.profiles(q.Request) {
+		s.lookAt(q.Request, p, offerOf())
 	}
-	for _, o := range s.offers {
-		if d, proven := s.prove(o); proven {
-			return o.fix(d), "", true
-		}
+	if f, ok = s.proven(enough); ok {
+		return f, "", true
+	}
+	s.widen()
+	if f, ok = s.proven(math.MaxInt); ok {
+		return f, "", true
 	}
 	return Fix{}, s.whyNot(), false
+}
+
+// enough is how many steps are so few that nothing else is looked at.
+const enough = 2
+
+// proven is the best of the offers with at most so many steps that the placer
+// bears out.
+func (s *search) proven(steps int) (Fix, bool) {
+	for _, o := range s.offers {
+		if len(o.changes) > steps {
+			break
+		}
+		if d, proven := s.prove(o); proven {
+			return s.nearest(o, d), true
+		}
+	}
+	return Fix{}, false
+}
+
+// profiles are those that a request asks for.
+func (s *search) profiles(req placement.Request) iter.Seq[*catalog.Profile] {
+	return func(yield func(p *catalog.Profile) bool) {
+		for i := range req.Model.Profiles {
+			p := &req.Model.Profiles[i]
+			if p.Managed() && (req.Profiles == nil || slices.Contains(req.Profiles, p.Name)) && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// widen looks at nodes once more as they are when something is changed that is of
+// no node: another request, or other numbers in a profile.
+func (s *search) widen() {
+	req := s.q.Request
+	for p := range s.profiles(req) {
+		for _, c := range farthest(p) {
+			s.lookAt(req, c.applied(p), offerOf(c))
+		}
+	}
+	if len(req.Avoid) > 0 {
+		c := s.retry()
+		c.ask(&req)
+		for p := range s.profiles(req) {
+			s.lookAt(req, p, offerOf(c))
+		}
+	}
+	if req = s.q.Request; req.Profiles != nil {
+		all := req
+		all.Profiles = nil
+		for p := range s.profiles(all) {
+			if !slices.Contains(req.Profiles, p.Name) {
+				s.lookAt(all, p, offerOf(allow(p.Name)))
+			}
+		}
+	}
 }
 
 // search is one call of Find at work.
@@ -137,13 +195,7 @@ func (s *search) askFor() {
 		all := *req
 		all.Profiles = nil
 		if d, _ := s.x.Choose(all); d.Placed {
-			s.offer(offerOf(change{
-				Do: Allow, Object: d.Candidate.Profile,
-				tell: func() (detail, text string) {
-					return "the request leaves it out", "let profile " + d.Candidate.Profile + " be used"
-				},
-				ask: func(req *placement.Request) { req.Profiles = nil },
-			}))
+			s.offer(offerOf(allow(d.Candidate.Profile)))
 		}
 	}
 	if len(req.Avoid) == 0 {
@@ -152,20 +204,36 @@ func (s *search) askFor() {
 	all := *req
 	all.Avoid = nil
 	if d, _ := s.x.Choose(all); d.Placed {
-		name := string(req.Model.Name)
-		s.offer(offerOf(change{
-			Do: Retry, Object: name,
-			tell: func() (detail, text string) {
-				return counted(len(s.q.Request.Avoid)) + " left out, since a start failed there", "retry model " + name
-			},
-			ask: func(req *placement.Request) { req.Avoid = nil },
-		}))
+		s.offer(offerOf(s.retry()))
 	}
 }
 
-// looking is the search for one profile.
+func allow(profile string) change {
+	return change{
+		Do: Allow, Object: profile,
+		tell: func() (detail, text string) {
+			return "the request leaves it out", "let profile " + profile + " be used"
+		},
+		ask: func(req *placement.Request) { req.Profiles = nil },
+	}
+}
+
+func (s *search) retry() change {
+	name := string(s.q.Request.Model.Name)
+	return change{
+		Do: Retry, Object: name,
+		tell: func() (detail, text string) {
+			return counted(len(s.q.Request.Avoid)) + " left out, since a start failed there", "retry model " + name
+		},
+		ask: func(req *placement.Request) { req.Avoid = nil },
+	}
+}
+
+// looking is the search for one profile, with what is done already.
 type looking struct {
 	*search
+	req     placement.Request
+	done    *offer
 	profile *catalog.Profile
 	ask     *placement.Asking
 	members []member
@@ -181,11 +249,13 @@ type member struct {
 	least  *offer
 }
 
-// lookAt finds what would make room for a profile.
-func (s *search) lookAt(p *catalog.Profile) {
-	l := &looking{search: s, profile: p, ask: s.x.Ask(s.q.Request, p), counts: map[placement.Reason]int{}}
-	s.looked = append(s.looked, l)
-	for a := range s.x.Answers(s.q.Request, p) {
+// lookAt finds what would make room for a profile, beside what is done.
+func (s *search) lookAt(req placement.Request, p *catalog.Profile, done *offer) {
+	l := &looking{search: s, req: req, done: done, profile: p, ask: s.x.Ask(req, p), counts: map[placement.Reason]int{}}
+	if len(done.changes) == 0 {
+		s.looked = append(s.looked, l)
+	}
+	for a := range s.x.Answers(req, p) {
 		l.members = append(l.members, member{node: a.Node, reason: a.Reason})
 		l.counts[a.Reason]++
 	}
@@ -198,11 +268,11 @@ func (s *search) lookAt(p *catalog.Profile) {
 		l.together()
 	}
 	l.lowerAll()
-	l.raise()
+	l.raiseIt()
 	for i := range l.members {
 		m := &l.members[i]
 		if m.reason == "" {
-			m.least = offerOf()
+			m.least = done
 			continue
 		}
 		if m.least = l.mendAll(m.node, m.reason); m.least != nil && !group {

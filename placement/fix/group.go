@@ -55,11 +55,11 @@ func (l *looking) gather() {
 			continue
 		}
 		slices.SortStableFunc(able, (*offer).compare)
-		all := offerOf()
+		all := l.done
 		for _, o := range able[:shards] {
 			all = all.with(o)
 		}
-		if len(all.changes) > 0 && len(all.changes) <= l.most() {
+		if len(all.changes) > len(l.done.changes) && len(all.changes) <= l.most() {
 			l.offer(all)
 		}
 	}
@@ -91,7 +91,7 @@ func (l *looking) together() {
 	}
 	for _, key := range slices.Sorted(maps.Keys(gains)) {
 		if g := gains[key]; l.enough(g.members) {
-			l.offer(offerOf(g.change))
+			l.offer(l.done.with(offerOf(g.change)))
 		}
 	}
 }

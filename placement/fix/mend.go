@@ -8,7 +8,7 @@ import (
 // mendAll is the least that makes a node take a shard of the profile; nil when
 // nothing does, or nothing that could be better than what is known already.
 func (l *looking) mendAll(n *inventory.Node, reason placement.Reason) *offer {
-	return l.mendOn(n, reason, offerOf(), perNode)
+	return l.mendOn(n, reason, l.done, perNode)
 }
 
 // mendOn goes on with a node as it is after what was done.
@@ -17,18 +17,25 @@ func (l *looking) mendOn(n *inventory.Node, reason placement.Reason, done *offer
 		return done
 	}
 	var least *offer
-	for _, c := range l.mends(n, reason, done) {
-		next := done.with(offerOf(c))
-		if left == 0 || len(next.changes) == len(done.changes) || l.hopeless(next) {
-			continue
-		}
-		after := c.on(n)
-		if o := l.mendOn(after, l.asked(after), next, left-1); o != nil && (least == nil || o.compare(least) < 0) {
-			least = o
+	try := func(changes []change) {
+		for _, c := range changes {
+			next := done.with(offerOf(c))
+			if left == 0 || len(next.changes) == len(done.changes) || l.hopeless(next) {
+				continue
+			}
+			after := c.on(n)
+			if o := l.mendOn(after, l.asked(after), next, left-1); o != nil && (least == nil || o.compare(least) < 0) {
+				least = o
+			}
 		}
 	}
+	try(l.mends(n, reason, done))
 	if o := l.stops(n, reason, done); o != nil && (least == nil || o.compare(least) < 0) {
 		least = o
+	}
+	if least == nil && load(reason) && len(n.Allocations) > 0 {
+		// To stop what is there may do once this is out of the way, too.
+		try(append(l.collect(n), l.free(n)...))
 	}
 	return least
 }

@@ -3,7 +3,6 @@ package fix
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/placement"
@@ -56,37 +55,42 @@ func (k *knob) with(p *catalog.Profile, v int) *catalog.Profile {
 	return &out
 }
 
-// lowerAll offers, for each reservation, the least that lowers it enough.
-func (l *looking) lowerAll() {
-	for _, k := range reservations() {
-		was := k.of(l.profile)
-		least := (was + leastPart - 1) / leastPart
-		if was == 0 || least == was || !l.refused(k.reasons) || l.fruitless(Reserve) {
-			continue
-		}
-		v, ok := l.tune(&k, least, was-1, 1)
-		if !ok {
-			continue
-		}
-		p := k.with(l.profile, v)
-		l.offer(offerOf(change{
-			Do: Reserve, Object: l.profile.Name,
-			tell: func() (detail, text string) {
-				return fmt.Sprintf("it is %d; see that the model needs no more than that", was),
-					fmt.Sprintf("lower %s of profile %s to %d %s", k.key, l.profile.Name, v, k.unit)
-			},
-			harm: float64(was-v) / float64(was), profile: p,
-		}))
+// number is what a change makes of a knob: v now, and nearer to what it was in
+// steps of up, as far as near.
+type number struct {
+	v, near, up int
+	to          func(v int) change
+}
+
+// lower lowers a reservation. The model may need what it says.
+func (k knob) lower(p *catalog.Profile, v int) change {
+	was := k.of(p)
+	return change{
+		Do: Reserve, Object: p.Name, part: k.key,
+		tell: func() (detail, text string) {
+			return fmt.Sprintf("it is %d; see that the model needs no more than that", was),
+				fmt.Sprintf("lower %s of profile %s to %d %s", k.key, p.Name, v, k.unit)
+		},
+		harm: float64(was-v) / float64(was), edit: func(p *catalog.Profile) { k.set(p, v) },
+		number: &number{v, was - 1, 1, func(v int) change { return k.lower(p, v) }},
 	}
 }
 
-// raise offers to let more replicas stand in one domain.
-func (l *looking) raise() {
-	sp := l.profile.Spread
-	if sp == nil || sp.MaxPerDomain == 0 || !l.refused([]placement.Reason{placement.Spread}) || l.fruitless(Spread) {
-		return
+// raise lets more replicas stand in one domain.
+func raise(p *catalog.Profile, v int) change {
+	was, k := p.Spread.MaxPerDomain, spread()
+	return change{
+		Do: Spread, Object: p.Name,
+		tell: func() (detail, text string) {
+			return fmt.Sprintf("it is %d a %s", was, p.Spread.Level), fmt.Sprintf("raise spread.max_per_domain of profile %s to %d", p.Name, v)
+		},
+		harm: float64(v - was), edit: func(p *catalog.Profile) { k.set(p, v) },
+		number: &number{v, was + 1, -1, func(v int) change { return raise(p, v) }},
 	}
-	k := knob{
+}
+
+func spread() knob {
+	return knob{
 		reasons: []placement.Reason{placement.Spread},
 		set: func(p *catalog.Profile, v int) {
 			s := *p.Spread
@@ -94,24 +98,51 @@ func (l *looking) raise() {
 			p.Spread = &s
 		},
 	}
-	v, ok := l.tune(&k, sp.MaxPerDomain+mostRaise, sp.MaxPerDomain+1, -1)
-	if !ok {
-		return
-	}
-	l.offer(offerOf(change{
-		Do: Spread, Object: l.profile.Name,
-		tell: func() (detail, text string) {
-			return fmt.Sprintf("it is %d a %s", sp.MaxPerDomain, sp.Level), fmt.Sprintf("raise spread.max_per_domain of profile %s to %d", l.profile.Name, v)
-		},
-		harm: float64(v - sp.MaxPerDomain), profile: k.with(l.profile, v),
-	}))
 }
 
-// fruitless reports whether a single step of a kind can be no better than what
-// is known.
-func (l *looking) fruitless(d Do) bool {
-	best := l.best()
-	return best != nil && len(best.changes) == 1 && best.ranks < slices.Index(order, d)
+// least is how far a reservation may be lowered; ok is false for one that may not.
+func (k knob) least(p *catalog.Profile) (v int, ok bool) {
+	was := k.of(p)
+	v = (was + leastPart - 1) / leastPart
+	return v, v < was
+}
+
+// farthest changes each number of a profile as far as it may be.
+func farthest(p *catalog.Profile) []change {
+	var out []change
+	for _, k := range reservations() {
+		if v, ok := k.least(p); ok {
+			out = append(out, k.lower(p, v))
+		}
+	}
+	if sp := p.Spread; sp != nil && sp.MaxPerDomain > 0 {
+		out = append(out, raise(p, sp.MaxPerDomain+mostRaise))
+	}
+	return out
+}
+
+// lowerAll offers, for each reservation, the least that lowers it enough.
+func (l *looking) lowerAll() {
+	for _, k := range reservations() {
+		least, may := k.least(l.profile)
+		if !may || l.done.has(Reserve, k.key) || !l.refused(k.reasons) || l.dearer(l.done, Reserve) {
+			continue
+		}
+		if v, ok := l.tune(&k, least, k.of(l.profile)-1, 1); ok {
+			l.offer(l.done.with(offerOf(k.lower(l.profile, v))))
+		}
+	}
+}
+
+// raiseIt offers to let more replicas stand in one domain.
+func (l *looking) raiseIt() {
+	sp, k := l.profile.Spread, spread()
+	if sp == nil || sp.MaxPerDomain == 0 || l.done.has(Spread, "") || !l.refused(k.reasons) || l.dearer(l.done, Spread) {
+		return
+	}
+	if v, ok := l.tune(&k, sp.MaxPerDomain+mostRaise, sp.MaxPerDomain+1, -1); ok {
+		l.offer(l.done.with(offerOf(raise(l.profile, v))))
+	}
 }
 
 func (l *looking) refused(reasons []placement.Reason) bool {
@@ -168,7 +199,7 @@ func (t *tuning) able(team []int) []int {
 func (t *tuning) room(members []int, v int) bool {
 	ask := t.asks[v]
 	if ask == nil {
-		ask = t.l.x.Ask(t.l.q.Request, t.knob.with(t.l.profile, v))
+		ask = t.l.x.Ask(t.l.req, t.knob.with(t.l.profile, v))
 		t.asks[v] = ask
 	}
 	shards := t.l.profile.ShardCount()
@@ -187,40 +218,4 @@ func (t *tuning) room(members []int, v int) bool {
 		}
 	}
 	return false
-}
-
-// fix is an offer that was proven, for people.
-func (o *offer) fix(d placement.Decision) Fix {
-	f := Fix{Profile: d.Candidate.Profile}
-	var do []string
-	for i := range o.changes {
-		c := &o.changes[i]
-		step := Step{Do: c.Do, Object: c.Object}
-		step.Detail, step.Text = c.tell()
-		f.Steps = append(f.Steps, step)
-		do = append(do, step.Text)
-		if c.Do == Stop {
-			f.Stops = append(f.Stops, c.Object)
-		}
-	}
-	slices.Sort(f.Stops)
-	var places []string
-	for _, s := range d.Candidate.Spots {
-		f.Places = append(f.Places, s.Node)
-		places = append(places, string(s.Node))
-	}
-	text := listed(do)
-	f.Text = fmt.Sprintf("%s%s: then it fits on %s as %s.", strings.ToUpper(text[:1]), text[1:], listed(places), f.Profile)
-	return f
-}
-
-// listed is a list in words.
-func listed(of []string) string {
-	switch len(of) {
-	case 0:
-		return "nothing"
-	case 1:
-		return of[0]
-	}
-	return strings.Join(of[:len(of)-1], ", ") + " and " + of[len(of)-1]
 }

@@ -133,10 +133,14 @@ func (c *trial) standing() []placement.Occupant {
 func (c *trial) find() (fix.Fix, string, bool) {
 	x := placement.NewIndex(placement.Placer{})
 	x.Advance(c.fleet)
-	return fix.Find(x, fix.Question{
+	return fix.Find(x, c.question())
+}
+
+func (c *trial) question() fix.Question {
+	return fix.Question{
 		Request: c.req, Standing: c.standing(), Holds: c.fleet.Holds(),
 		Unneeded: func(n *inventory.Node) int64 { return c.unneeded[n.ID] },
-	})
+	}
 }
 
 // check applies a fix step by step to the fleet and asks the placer, and holds

@@ -2,5 +2,9 @@
 
 package fix_test
 
-// seeds is how many random fleets are looked at with -tags long.
-const seeds = 10_000
+// How many random fleets are looked at with -tags long, and with how many of them
+// every two changes are tried.
+const (
+	seeds     = 10_000
+	pairSeeds = 1_500
+)

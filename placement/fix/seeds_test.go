@@ -2,5 +2,9 @@
 
 package fix_test
 
-// seeds is how many random fleets every check looks at.
-const seeds = 1_000
+// How many random fleets every check looks at, and with how many of them it tries
+// every two changes.
+const (
+	seeds     = 1_000
+	pairSeeds = 120
+)

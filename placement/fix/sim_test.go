@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/inventory/inventorytest"
 	"llmgw.io/llmgw/placement"
+	"llmgw.io/llmgw/placement/fix"
 )
 
 var seed = flag.Uint64("fix-seed", 0, "run only this seed of the random fleets")
@@ -59,13 +61,14 @@ func TestFixSim(t *testing.T) {
 func trySeed(t *testing.T, seed uint64) int {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	c := randomTrial(t, rng)
-	if d, _ := (placement.Placer{}).Choose(c.fleet, c.req, nil); d.Placed {
+	if c.after() {
 		return 0
 	}
 	f, why, ok := c.find()
 	if ok {
 		c.check(t, f)
 	}
+	c.checkIndex(t, f)
 	single := c.single(t)
 	if single != "" && (!ok || len(f.Steps) != 1) {
 		t.Errorf("one step does, %s; but what is found is %q %q", single, f.Text, why)
@@ -84,39 +87,57 @@ func trySeed(t *testing.T, seed uint64) int {
 	return len(f.Steps)
 }
 
-// single tries every single change of the closed list, and names one that makes
-// room.
-func (c *trial) single(t *testing.T) string {
-	var out string
-	try := func(name string, change func(c *trial)) {
-		if out != "" {
-			return
-		}
-		after := *c
-		change(&after)
-		if d, _ := (placement.Placer{}).Choose(after.fleet, after.req, nil); d.Placed {
-			out = name
+// checkIndex asks an index about a fix twice, and holds what it says of the
+// request itself against what it said before.
+func (c *trial) checkIndex(t *testing.T, want fix.Fix) {
+	t.Helper()
+	x := placement.NewIndex(placement.Placer{})
+	x.Advance(c.fleet)
+	_, before := x.Explain(c.req)
+	for range 2 {
+		if f, _, _ := fix.Find(x, c.question()); !reflect.DeepEqual(f, want) {
+			t.Errorf("asked again it says %q, and %q before", f.Text, want.Text)
 		}
 	}
+	if _, after := x.Explain(c.req); !reflect.DeepEqual(before, after) {
+		t.Errorf("the index says something else afterwards:\n%+v\n%+v", before, after)
+	}
+	for _, n := range c.fleet.Nodes() {
+		if x.Node(n.ID) != n {
+			t.Errorf("node %s is another afterwards", n.ID)
+		}
+	}
+}
+
+// named is one change of the closed list.
+type named struct {
+	name string
+	make func(c *trial)
+}
+
+// changes are all single changes there are, of numbers as far as they may go.
+func (c *trial) changes(t *testing.T) []named {
+	var out []named
+	add := func(name string, change func(c *trial)) { out = append(out, named{name, change}) }
 	for _, n := range c.fleet.Nodes() {
 		for name, edit := range c.nodeChanges(n) {
-			try(name+" "+string(n.ID), func(c *trial) { c.fleet = edited(c.fleet, n.ID, edit) })
+			add(name+" "+string(n.ID), func(c *trial) { c.fleet = edited(c.fleet, n.ID, edit) })
 		}
 	}
 	for _, h := range c.fleet.Holds() {
-		try("release "+h.Domain.String(), func(c *trial) { c.fleet = released(t, c.fleet, h.Domain.String()) })
+		add("release "+h.Domain.String(), func(c *trial) { c.fleet = released(t, c.fleet, h.Domain.String()) })
 	}
 	for _, o := range c.standing() {
 		if o.Class.Rank() <= c.req.Model.Class.Rank() && o.Model != c.req.Model.Name {
-			try("stop "+o.Replica, func(c *trial) { c.fleet = c.fleet.Without(o.Replica) })
+			add("stop "+o.Replica, func(c *trial) { c.fleet = c.fleet.Without(o.Replica) })
 		}
 	}
-	try("allow", func(c *trial) { c.req.Profiles = nil })
-	try("retry", func(c *trial) { c.req.Avoid = nil })
+	add("allow", func(c *trial) { c.req.Profiles = nil })
+	add("retry", func(c *trial) { c.req.Avoid = nil })
 	for i := range c.req.Model.Profiles {
 		p := &c.req.Model.Profiles[i]
 		for key, to := range farthest(p) {
-			try(fmt.Sprintf("%s %s %d", p.Name, key, to), func(c *trial) {
+			add(fmt.Sprintf("%s %s %d", p.Name, key, to), func(c *trial) {
 				m := *c.req.Model
 				m.Profiles = append([]catalog.Profile{}, m.Profiles...)
 				tune(&m.Profiles[i], key, to)
@@ -125,6 +146,55 @@ func (c *trial) single(t *testing.T) string {
 		}
 	}
 	return out
+}
+
+// after reports whether the request finds room when these changes are made.
+func (c *trial) after(changes ...named) (placed bool) {
+	after := *c
+	for _, change := range changes {
+		change.make(&after)
+	}
+	d, _ := placement.Placer{}.Choose(after.fleet, after.req, nil)
+	return d.Placed
+}
+
+// single names a single change that makes room; empty: none does.
+func (c *trial) single(t *testing.T) string {
+	for _, change := range c.changes(t) {
+		if c.after(change) {
+			return change.name
+		}
+	}
+	return ""
+}
+
+// TestFixSimOfTwoSteps does the same with every two changes, where one does not
+// do: then a fix is found, and for a single shard one of two steps.
+func TestFixSimOfTwoSteps(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for s := range uint64(pairSeeds) {
+		c := randomTrial(t, rand.New(rand.NewPCG(s, 13)))
+		if c.after() || c.single(t) != "" {
+			continue
+		}
+		f, why, ok := c.find()
+		if ok && len(f.Steps) == 2 {
+			found++
+			continue
+		}
+		all := c.changes(t)
+		for i := range all {
+			for k := range all[:i] {
+				if c.after(all[i], all[k]) && (!ok || c.req.Model.Profiles[0].Shards == 1) {
+					t.Fatalf("seed %d: %s and %s do; but what is found is %q %q on\n%s", s, all[i].name, all[k].name, f.Text, why, inventorytest.Format(c.fleet))
+				}
+			}
+		}
+	}
+	if found < pairSeeds/20 {
+		t.Errorf("the fleets show little: %d need two steps", found)
+	}
 }
 
 // farthest are the numbers of a profile as far as they may be changed: what a

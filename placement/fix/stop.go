@@ -17,7 +17,7 @@ const mostExact = 8
 // that it takes a shard; nil when there are none, or none that could be better
 // than what is known.
 func (l *looking) stops(n *inventory.Node, reason placement.Reason, done *offer) *offer {
-	if !load(reason) || l.dearer(done) {
+	if !load(reason) || l.dearer(done, Stop) {
 		return nil
 	}
 	able := l.able(n)
@@ -51,14 +51,14 @@ func load(reason placement.Reason) bool {
 	return false
 }
 
-// dearer reports whether to stop even one replica, beside what is done, is more
-// than the best offer.
-func (l *looking) dearer(done *offer) bool {
+// dearer reports whether a single step of a kind, beside what is done, is more than
+// the best offer.
+func (l *looking) dearer(done *offer, do Do) bool {
 	best := l.best()
 	if best == nil || len(done.changes)+1 < len(best.changes) {
 		return false
 	}
-	return len(done.changes)+1 > len(best.changes) || done.ranks+slices.Index(order, Stop) > best.ranks
+	return len(done.changes)+1 > len(best.changes) || done.ranks+slices.Index(order, do) > best.ranks
 }
 
 // able are the replicas on a node that may be stopped, the least harmful first.
