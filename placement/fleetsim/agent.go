@@ -120,11 +120,34 @@ func (a *agent) lose() {
 	if len(a.engines) == 0 {
 		return
 	}
-	id := slices.Min(slices.Collect(maps.Keys(a.engines)))
+	a.loseEngine(slices.Min(slices.Collect(maps.Keys(a.engines))))
+}
+
+func (a *agent) loseEngine(id string) {
 	delete(a.engines, id)
 	a.s.router.lost(a)
 	if sh := a.shards[id]; sh != nil && a.up {
 		sh.fail("exited", "The engine exited with 1.")
+	}
+}
+
+// spoil gives the machine's first device a problem, or takes it away again.
+func (a *agent) spoil(problem string) {
+	if len(a.facts.Devices) == 0 {
+		return
+	}
+	next := *a.facts
+	next.Devices = slices.Clone(next.Devices)
+	next.Devices[0].Problem = problem
+	a.facts = &next
+	a.hurryPoll()
+	if problem == "" {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.engines)) {
+		if slices.ContainsFunc(a.engines[id].spot.Devices, func(d inventory.DeviceShare) bool { return d.Index == next.Devices[0].Index }) {
+			a.loseEngine(id)
+		}
 	}
 }
 
@@ -134,7 +157,19 @@ func (a *agent) beats(run int) {
 		return
 	}
 	a.beat()
+	if a.s.chance(a.s.sc.net.facts) {
+		a.useDisk()
+	}
 	a.s.after(beatEvery, func() { a.beats(run) })
+}
+
+// useDisk is what others write and remove on the machine's disk.
+func (a *agent) useDisk() {
+	next := *a.facts
+	next.DiskFreeMB = max(64<<10, next.DiskFreeMB) + a.s.rng.Int64N(1<<10)
+	next.DiskTotalMB = max(next.DiskTotalMB, 2*next.DiskFreeMB)
+	a.facts = &next
+	a.hurryPoll()
 }
 
 // hurry lets news go at once.

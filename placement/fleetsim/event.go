@@ -62,6 +62,7 @@ func verbs() map[string]verb {
 		"crash":         {form: "crash NODE|DOMAIN|SHARE for=10m", read: readOn, do: (*sim).crash, heals: true},
 		"agent":         {form: "agent NODE|DOMAIN|SHARE for=30s", read: readOn, do: (*sim).endAgent, heals: true},
 		"cut":           {form: "cut NODE|DOMAIN|SHARE for=10m", read: readOn, do: (*sim).cut, heals: true},
+		"device":        {form: "device NODE|DOMAIN|SHARE for=10m", read: readOn, do: (*sim).spoilDevice, heals: true},
 		"hold":          {form: "hold DOMAIN from=10m until=1h : reason", read: readHold, do: (*sim).hold},
 		"unhold":        {form: "unhold DOMAIN", read: readOn, do: (*sim).unhold},
 		"brake-release": {form: "brake-release", read: func(*words, *event) {}, do: (*sim).releaseBrake},

@@ -12,8 +12,8 @@ import (
 // which much goes wrong.
 func generate(rng *rand.Rand) string {
 	g := &generator{rng: rng, nodes: 2 + rng.IntN(6), models: 2 + rng.IntN(4)}
-	fmt.Fprintf(&g.b, "net\ndelay=1ms-%dms late=%d%%:%ds loss=%d%% dup=%d%% slow=%d%%:%ds\n",
-		5+rng.IntN(200), rng.IntN(5), 1+rng.IntN(12), rng.IntN(4), rng.IntN(4), rng.IntN(5), 1+rng.IntN(4))
+	fmt.Fprintf(&g.b, "net\ndelay=1ms-%dms late=%d%%:%ds loss=%d%% dup=%d%% slow=%d%%:%ds facts=%d%%\n",
+		5+rng.IntN(200), rng.IntN(5), 1+rng.IntN(12), rng.IntN(4), rng.IntN(4), rng.IntN(4)*rng.IntN(20), 1+rng.IntN(10), rng.IntN(4)*rng.IntN(20))
 	g.b.WriteString("fleet\n")
 	for i := range g.nodes {
 		g.node(i)
@@ -29,7 +29,11 @@ func generate(rng *rand.Rand) string {
 	}
 	slices.Sort(at)
 	for _, d := range at {
-		fmt.Fprintf(&g.b, "%s %s\n", d, g.event())
+		e := g.event()
+		fmt.Fprintf(&g.b, "%s %s\n", d, e)
+		if strings.HasPrefix(e, "control") && rng.IntN(3) == 0 {
+			fmt.Fprintf(&g.b, "%s store away for=%s\n", d, g.span(10, 90))
+		}
 	}
 	return g.b.String()
 }
@@ -60,7 +64,7 @@ func (g *generator) node(i int) {
 
 // model is a model's name and words; the same name may come again with others.
 func (g *generator) model(i int) string {
-	least := g.rng.IntN(4)
+	least := g.rng.IntN(5)
 	most := least + g.rng.IntN(2)
 	s := fmt.Sprintf("m%d min=%d max=%d idle=%s class=%s start=%s drain=%s", i, least, most, g.span(20, 90),
 		g.pick("critical", "standard", "batch"), g.span(1, 9), g.span(5, 30))
@@ -114,7 +118,7 @@ func (g *generator) event() string {
 	case 6:
 		return fmt.Sprintf("restart %s %s", g.name(), g.pick("replace", "in_place", "rollout"))
 	case 7:
-		return fmt.Sprintf("broken %s for=%s", g.name(), g.span(5, 120))
+		return fmt.Sprintf("broken %s for=%s", g.name(), g.span(5, 400))
 	case 8, 9:
 		return "exit " + g.some()
 	case 10:
@@ -134,5 +138,5 @@ func (g *generator) event() string {
 	case 18:
 		return g.pick("brake-release", "forget "+g.some(), "store away for="+g.span(2, 60))
 	}
-	return fmt.Sprintf("crash %s for=%s", g.some(), g.span(60, 300))
+	return fmt.Sprintf("device %s for=%s", g.some(), g.span(5, 300))
 }

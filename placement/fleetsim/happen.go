@@ -97,6 +97,17 @@ func (s *sim) endAgent(e *event) {
 	}
 }
 
+// spoilDevice gives the first device of each node a problem, of which the engine
+// on it dies.
+func (s *sim) spoilDevice(e *event) {
+	for _, a := range s.some(e.on) {
+		a.spoil("it has fallen off the bus")
+		if e.span > 0 {
+			s.after(e.span, func() { a.spoil("") })
+		}
+	}
+}
+
 // cut keeps agents and control planes apart. Routers reach engines by another
 // way.
 func (s *sim) cut(e *event) {

@@ -47,6 +47,7 @@ func (s *sim) heal() {
 	clear(s.broken)
 	for _, a := range s.order {
 		a.cutUntil = time.Time{}
+		a.spoil("")
 		a.powered = true
 		a.boot()
 	}

@@ -73,6 +73,15 @@ func (l *laws) applied(a *agent, d desired) {
 	}
 }
 
+// stopping: nothing that is to run by what is kept is stopped, whoever said so.
+func (l *laws) stopping(sh *shard) {
+	kept := l.s.rows.replicas
+	i, found := slices.BinarySearchFunc(kept, sh.order.replica.ID, func(r reconciler.Replica, id reconciler.ReplicaID) int { return cmpID(r.ID, id) })
+	if found && kept[i].Phase == reconciler.Run {
+		l.s.violate("stop", "%s is told to stop %s, which is to run", sh.a.id, sh.order.shard)
+	}
+}
+
 // decided holds a plan against what can be seen before it is carried out.
 func (l *laws) decided(c *control, w reconciler.World, plan reconciler.Plan, memory reconciler.Memory) {
 	for _, name := range sortedNames(plan.Traces) {

@@ -19,13 +19,16 @@ type network struct {
 	// more: a pause, or a store that is busy.
 	slow   float64
 	slowBy time.Duration
+	// facts is the share of beats with which a machine has new facts: disks fill
+	// and empty. A decision on the node as it was is overtaken then.
+	facts float64
 }
 
 func usualNetwork() network {
 	return network{least: time.Millisecond, most: 20 * time.Millisecond}
 }
 
-const netKeys = "delay=2ms-40ms late=1%:3s loss=0.1% dup=0.1% slow=1%:2s"
+const netKeys = "delay=2ms-40ms late=1%:3s loss=0.1% dup=0.1% slow=1%:2s facts=1%"
 
 func (n *network) read(text string) error {
 	w := parseWords(text)
@@ -52,7 +55,7 @@ func (n *network) read(text string) error {
 			*to.share, *to.by = f, d
 		}
 	}
-	for key, field := range map[string]*float64{"loss": &n.loss, "dup": &n.dup} {
+	for key, field := range map[string]*float64{"loss": &n.loss, "dup": &n.dup, "facts": &n.facts} {
 		if v, ok := w.value(key); ok {
 			f, isShare := share(v)
 			if !isShare {

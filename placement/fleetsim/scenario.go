@@ -52,7 +52,7 @@ type line struct {
 
 // Parse reads a scenario. Four words alone on a line begin its parts:
 //
-//	net      how messages travel: delay=2ms-40ms late=1%:3s loss=0.1% dup=0.1% slow=1%:2s
+//	net      how messages travel: delay=2ms-40ms late=1%:3s loss=0.1% dup=0.1% slow=1%:2s facts=1%
 //	fleet    a node a line, and holds, as inventorytest.Parse reads them
 //	models   a model a line, and more profiles of the one before:
 //	           model chat min=1 max=4 class=critical gpu=2xH100-80 files=w:140

@@ -204,6 +204,7 @@ func (sh *shard) bringDown() {
 	}
 	sh.gen++
 	sh.stopping = true
+	sh.a.s.laws.stopping(sh)
 	if sh.a.engines[sh.order.shard] == nil {
 		sh.stopped()
 		return
