@@ -19,7 +19,12 @@ type laws struct {
 	s *sim
 	// used are all ids there ever were.
 	used map[reconciler.ReplicaID]bool
+	// looks counts passes that were decided.
+	looks int
 }
+
+// idleLooks is of how many passes that want nothing done one is decided again.
+const idleLooks = 5
 
 func newLaws(s *sim) *laws { return &laws{s: s, used: map[reconciler.ReplicaID]bool{}} }
 
@@ -133,6 +138,9 @@ func (l *laws) place(fleet *inventory.Snapshot, r reconciler.Replica) {
 // plan applied to its own world leaves nothing to do. Room that it frees, or that
 // others wait for, may be of use to the next look.
 func (l *laws) again(c *control, w reconciler.World, plan reconciler.Plan, memory reconciler.Memory) {
+	if l.looks++; len(plan.Actions) == 0 && l.looks%idleLooks != 0 {
+		return
+	}
 	before := c.memory
 	before.Cache, memory.Cache = nil, nil
 	twice, m := l.s.o.Reconciler.Step(w, before)
