@@ -69,7 +69,7 @@ func (q *query) reachKind(d *device) step {
 	switch {
 	case q.need.class != "" && d.of.Class != q.need.class:
 		return other
-	case d.of.MIG() && (q.need.devices > 1 || q.need.shared):
+	case d.of.MIG() && (q.need.devices > 1 || q.need.shared || q.profile.ShardCount() > 1):
 		return ofClass
 	case d.capKnown && int(d.capability) < q.need.capability:
 		return plain
