@@ -69,14 +69,14 @@ func (c *client) beginStream() {
 }
 
 // event sends whole events at once.
-func (c *client) event(b []byte) error {
+func (c *client) event(b []byte, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return errOver
 	}
 	c.beginStream()
-	return c.write(b)
+	return c.write(b, now)
 }
 
 // beat sends a comment when there was nothing for so long, and returns how long
@@ -92,12 +92,11 @@ func (c *client) beat(every time.Duration, now time.Time) time.Duration {
 	}
 	c.beginStream()
 	// A client that is gone is noticed by its context.
-	_ = c.write([]byte(comment))
+	_ = c.write([]byte(comment), now)
 	return every
 }
 
-func (c *client) write(b []byte) error {
-	now := time.Now()
+func (c *client) write(b []byte, now time.Time) error {
 	c.allow(now)
 	c.sent = now
 	if _, err := c.w.Write(b); err != nil {
@@ -144,7 +143,7 @@ func (c *client) allow(now time.Time) {
 
 // last sends a stream's last event and closes.
 func (c *client) last(b []byte) {
-	_ = c.event(b) // a client that is gone needs no error
+	_ = c.event(b, time.Now()) // a client that is gone needs no error
 	c.close()
 }
 

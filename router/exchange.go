@@ -79,6 +79,13 @@ func (r *Router) begin(w http.ResponseWriter, req *http.Request, ep endpoint) *e
 // end gives back what the exchange held. A panic on its way through is the one
 // that cuts the connection, and the row is written already.
 func (x *exchange) end() {
+	x.letGo()
+	x.endSpan()
+}
+
+// letGo gives back what only another attempt would need: a stream may last for
+// long.
+func (x *exchange) letGo() {
 	x.body.release()
 	x.sent.release()
 	x.body, x.sent = nil, nil
@@ -86,7 +93,6 @@ func (x *exchange) end() {
 		scratches.Put(x.scratch)
 		x.scratch = nil
 	}
-	x.endSpan()
 }
 
 // fail ends the exchange with an error: as an answer, as an event of a stream

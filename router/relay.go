@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"llmgw.io/llmgw/router/openai"
@@ -15,8 +14,8 @@ import (
 // heldBytes is how much of a stream is held back at most before its content.
 const heldBytes = 64 << 10
 
-// pieces are what streams are read into.
-var pieces = sync.Pool{New: func() any { b := make([]byte, 8<<10); return &b }}
+// sentBytes is how much is gathered at most before it is sent on.
+const sentBytes = 16 << 10
 
 // relay is a stream on its way through. Whole events are forwarded as they come,
 // byte for byte; those before the first content are held back, so that another
@@ -25,27 +24,32 @@ type relay struct {
 	t      *try
 	events openai.Stream
 	tally  openai.Tally
-	out    []byte // events for the client
-	open   bool   // nothing is held back any more
-	hide   bool   // the usage event was our wish, not the client's
+	out    []byte    // events for the client
+	now    time.Time // when the piece came that is looked at
+	open   bool      // nothing is held back any more
+	hide   bool      // the usage event was our wish, not the client's
 }
 
 func (t *try) relay(res *http.Response) *failure {
 	x := t.x
 	l := &relay{t: t, hide: x.asked.Stream && !x.asked.IncludeUsage}
-	piece := pieces.Get().(*[]byte)
-	defer pieces.Put(piece)
-	f := l.run(res.Body, *piece)
+	f := l.run(sourceOf(res.Body))
 	if x.shown {
 		x.use(&l.tally, false)
 	}
 	return f
 }
 
-func (l *relay) run(body io.Reader, piece []byte) *failure {
+// run forwards what has come. What lies there already is looked at too before
+// anything is sent, so that many events cost one system call.
+func (l *relay) run(body source) *failure {
 	for {
-		n, err := body.Read(piece)
-		l.events.Feed(piece[:n])
+		piece, more, err := body.Next()
+		if err != nil {
+			return l.end(err)
+		}
+		l.now = time.Now()
+		l.events.Feed(piece)
 		for ev, ok := l.events.Next(); ok; ev, ok = l.events.Next() {
 			if f := l.take(&ev); f != nil {
 				return l.stop(f)
@@ -54,8 +58,8 @@ func (l *relay) run(body io.Reader, piece []byte) *failure {
 		if l.events.Err() != nil {
 			return l.stop(broken("event too large", "The replica sent an event that is too large; ask for a shorter answer."))
 		}
-		if err != nil {
-			return l.end(err)
+		if more && len(l.out) < sentBytes {
+			continue
 		}
 		if f := l.flush(); f != nil {
 			return f
@@ -84,7 +88,7 @@ func (l *relay) take(ev *openai.Event) *failure {
 // back pieces of them for as long as they take, so within one there may be as much
 // silence as before the first token.
 func (l *relay) progress(facts *openai.Facts) {
-	x, now := l.t.x, time.Now()
+	x, now := l.t.x, l.now
 	if facts.Content && x.row.FirstByte == 0 {
 		x.row.FirstByte = now.Sub(x.start)
 	}
@@ -106,11 +110,14 @@ func (l *relay) flush() *failure {
 	}
 	x := l.t.x
 	if l.tally.Done && !x.settled {
-		l.t.w.progress(time.Now(), afterDone)
+		l.t.w.progress(l.now, afterDone)
 		l.settle()
 	}
-	x.shown = true
-	err := x.out.event(l.out)
+	if !x.shown {
+		x.shown = true
+		x.letGo()
+	}
+	err := x.out.event(l.out, l.now)
 	if l.out = l.out[:0]; cap(l.out) > heldBytes {
 		l.out = nil // one huge event must not hold its memory for hours
 	}
