@@ -15,7 +15,14 @@ const keepBuffer = 1 << 20
 
 var errTooLarge = errors.New("router: the request is too large")
 
-var bodies = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 8<<10)} }}
+var bodies = sync.Pool{New: func() any { return new(buffer) }}
+
+// Most bodies have less than smallBody bytes; none costs more than firstRoom
+// before more of it has come.
+const (
+	smallBody = 2 << 10
+	firstRoom = 16 << 10
+)
 
 // buffer is pooled memory that several may read at once: the transport goes on
 // reading a request's body after it has given up the exchange.
@@ -45,6 +52,9 @@ func (b *buffer) fill(body io.Reader, declared, limit int64) error {
 	if declared > limit {
 		return errTooLarge
 	}
+	if first := min(max(declared+1, smallBody), firstRoom); int64(cap(b.b)) < first {
+		b.b = make([]byte, 0, first)
+	}
 	for {
 		if len(b.b) == cap(b.b) {
 			b.grow(declared)
@@ -63,10 +73,10 @@ func (b *buffer) fill(body io.Reader, declared, limit int64) error {
 	}
 }
 
-// grow makes room: up to the declared length once a good part of it has come.
+// grow makes room: up to the declared length once a sixteenth of it has come.
 func (b *buffer) grow(declared int64) {
 	size := 2 * cap(b.b)
-	if len(b.b) >= 64<<10 && declared > 0 && declared < int64(16*size) {
+	if declared > 0 && declared < int64(16*len(b.b)) {
 		size = max(int(declared)+1, len(b.b)+1)
 	}
 	grown := make([]byte, len(b.b), size)

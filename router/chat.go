@@ -73,7 +73,7 @@ func (x *exchange) scan() *failure {
 		return x.unread(err)
 	}
 	x.body = body
-	x.asked, err = openai.Scan(body.b, openai.Limits{MaxBytes: int(x.r.cfg.Limits.Body)})
+	err = x.asked.Scan(body.b, openai.Limits{MaxBytes: int(x.r.cfg.Limits.Body)})
 	if err == nil {
 		err = x.asked.Require(x.ep.path)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -109,15 +110,21 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) (f *failure) {
 	at := &x.row.Attempts[len(x.row.Attempts)-1]
 	if f != nil {
 		at.Error = f.why
-		x.r.seen.failed(g.model(), f.why)
-		if f.blames() {
-			x.r.statics.failed(b)
-			x.r.log.LogAttrs(ctx, slog.LevelDebug, "a replica failed a request", slog.String("model", string(g.model())),
-				slog.String("replica", b.ID), slog.String("why", f.why))
-		}
+		t.failed(ctx, f)
 	}
 	endAttempt(t.span, at)
 	return f
+}
+
+// failed tells whoever wants to know.
+func (t *try) failed(ctx context.Context, f *failure) {
+	r := t.x.r
+	r.seen.failed(t.g.model(), f.why)
+	if f.blames() {
+		r.statics.failed(t.b)
+		r.log.LogAttrs(ctx, slog.LevelDebug, "a replica failed a request", slog.String("model", string(t.g.model())),
+			slog.String("replica", t.b.ID), slog.String("why", f.why))
+	}
 }
 
 // try is one attempt while it runs.
@@ -142,13 +149,7 @@ func (t *try) do(ctx context.Context) *failure {
 		t.x.out.comments()
 		t.w.beats(t.x.beat) // an engine may say nothing, no header either, before its first token
 	}
-	body := t.x.bodyFor(t.g.served(t.b))
-	req := (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: t.header(ctx), Body: body.send(), ContentLength: int64(len(body.b)),
-		GetBody: func() (io.ReadCloser, error) { return body.send(), nil },
-		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
-	res, err := t.x.r.cfg.Upstream.Do(t.b.ID, req)
+	res, err := t.x.r.cfg.Upstream.Do(t.b.ID, t.request(ctx, u))
 	if err != nil {
 		f := t.interrupted("unreachable", "The replica cannot be reached; try again in a moment.")
 		op, ok := errors.AsType[*net.OpError](err)
@@ -169,6 +170,16 @@ func (t *try) do(ctx context.Context) *failure {
 		return broken("no stream", "The replica did not answer with a stream; ask again without one.")
 	}
 	return t.answer(res)
+}
+
+// request is what the replica is sent.
+func (t *try) request(ctx context.Context, u *url.URL) *http.Request {
+	body := t.x.bodyFor(t.g.served(t.b))
+	return (&http.Request{
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: t.header(ctx), Body: body.send(), ContentLength: int64(len(body.b)),
+		GetBody: func() (io.ReadCloser, error) { return body.send(), nil },
+		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
 }
 
 // interrupted says why an exchange with a replica ended early: the client went

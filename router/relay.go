@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"llmgw.io/llmgw/router/openai"
@@ -30,13 +31,20 @@ type relay struct {
 	hide   bool      // the usage event was our wish, not the client's
 }
 
+// relays are on the heap, and so are attempts: thousands of streams that wait
+// should do with the stack that net/http needs anyway.
+var relays = sync.Pool{New: func() any { return new(relay) }}
+
 func (t *try) relay(res *http.Response) *failure {
 	x := t.x
-	l := &relay{t: t, hide: x.asked.Stream && !x.asked.IncludeUsage}
+	l := relays.Get().(*relay)
+	l.t, l.hide = t, x.asked.Stream && !x.asked.IncludeUsage
 	f := l.run(sourceOf(res.Body))
 	if x.shown {
 		x.use(&l.tally, false)
 	}
+	*l = relay{out: l.out[:0]}
+	relays.Put(l)
 	return f
 }
 

@@ -16,7 +16,14 @@ const (
 //
 // The returned request points into no body, but its ranges are those of this one. The error is a *RequestError.
 func Scan(body []byte, lim Limits) (Request, error) {
-	r := Request{N: 1, MaxTokens: -1, Messages: -1, older: -1, newer: -1}
+	var r Request
+	err := r.Scan(body, lim)
+	return r, err
+}
+
+// Scan is as the function is, in place: a request is some 2 KiB.
+func (r *Request) Scan(body []byte, lim Limits) error {
+	*r = Request{N: 1, MaxTokens: -1, Messages: -1, older: -1, newer: -1}
 	if lim.MaxBytes == 0 {
 		lim.MaxBytes = defaultMaxBytes
 	}
@@ -24,17 +31,17 @@ func Scan(body []byte, lim Limits) (Request, error) {
 		lim.MaxDepth = defaultMaxDepth
 	}
 	if len(body) > lim.MaxBytes {
-		return r, &RequestError{Offset: -1, Problem: fmt.Sprintf("the body has %d bytes and %d are allowed; send less", len(body), lim.MaxBytes)}
+		return &RequestError{Offset: -1, Problem: fmt.Sprintf("the body has %d bytes and %d are allowed; send less", len(body), lim.MaxBytes)}
 	}
 	if !utf8.Valid(body) {
-		return r, &RequestError{Offset: invalidUTF8(body), Problem: "the body is not valid UTF-8"}
+		return &RequestError{Offset: invalidUTF8(body), Problem: "the body is not valid UTF-8"}
 	}
-	s := scanner{cursor: cursor{b: body, maxDepth: lim.MaxDepth}, r: &r}
+	s := scanner{cursor: cursor{b: body, maxDepth: lim.MaxDepth}, r: r}
 	if err := s.body(); err != nil {
-		return r, err
+		return err
 	}
 	s.settle()
-	return r, nil
+	return nil
 }
 
 // invalidUTF8 gives the offset of the first byte that is part of no character.

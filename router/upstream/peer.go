@@ -49,12 +49,26 @@ func (p *peer) take(address string) *conn {
 	}
 }
 
-// dial opens a connection.
+// dialled is what dialling gave.
+type dialled struct {
+	nc  net.Conn
+	err error
+}
+
+// dial opens a connection. It has a goroutine do it, since dialling goes deep:
+// the stack that it needs would stay with a caller who may carry a stream for
+// hours.
 func (p *peer) dial(ctx context.Context, address string) (*conn, error) {
-	nc, err := p.cfg.dial(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
+	made := make(chan dialled, 1)
+	go func() {
+		nc, err := p.cfg.dial(ctx, "tcp", address)
+		made <- dialled{nc, err}
+	}()
+	d := <-made
+	if d.err != nil {
+		return nil, d.err
 	}
+	nc := d.nc
 	c := &conn{Conn: nc, peer: p, address: address}
 	c.in.init(nc)
 	c.abort = func() { _ = c.Close() } // there is nobody to tell
