@@ -12,8 +12,9 @@ type client struct {
 	mu       sync.Mutex
 	w        http.ResponseWriter
 	rc       *http.ResponseController
-	started  bool // the status is spent
-	stream   bool // and what follows are events
+	direct   interface{ FlushError() error } // what rc would find; nil: it has to look
+	started  bool                            // the status is spent
+	stream   bool                            // and what follows are events
 	closed   bool
 	whole    bool      // what comes may be no stream, so no comment may go before it
 	deadline time.Time // of the connection's writes; zero: none set
@@ -25,6 +26,9 @@ const comment = ": waiting\n\n"
 
 func (c *client) init(w http.ResponseWriter) {
 	c.w, c.rc, c.sent = w, http.NewResponseController(w), time.Now()
+	if f, ok := w.(interface{ FlushError() error }); ok {
+		c.direct = f
+	}
 }
 
 func (c *client) begun() bool {
@@ -101,6 +105,9 @@ func (c *client) write(b []byte, now time.Time) error {
 	c.sent = now
 	if _, err := c.w.Write(b); err != nil {
 		return err
+	}
+	if c.direct != nil {
+		return c.direct.FlushError()
 	}
 	return c.rc.Flush()
 }

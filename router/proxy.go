@@ -90,16 +90,7 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) (f *failure) {
 		d.inFlight.Add(-1)
 		p.inFlight.Add(-1)
 	}()
-	if x.began.IsZero() {
-		x.began = time.Now()
-	}
-	x.tried = append(x.tried, b.ID)
-	x.row.Replica, x.row.ServedModel, x.price = b.ID, string(g.billed()), g.entry.Model.Price
-	x.row.Attempts = append(x.row.Attempts, storage.Attempt{Replica: b.ID})
-	if g.entry.Model.Name != x.entry.Model.Name {
-		x.row.Attempts[len(x.row.Attempts)-1].Model = string(g.model())
-	}
-
+	x.note(g, b)
 	ctx, cancel := context.WithCancelCause(x.req.Context())
 	w := newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
 	defer w.done()
@@ -114,6 +105,19 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) (f *failure) {
 	}
 	endAttempt(t.span, at)
 	return f
+}
+
+// note puts the attempt into the row.
+func (x *exchange) note(g goal, b *Backend) {
+	if x.began.IsZero() {
+		x.began = time.Now()
+	}
+	x.tried = append(x.tried, b.ID)
+	x.row.Replica, x.row.ServedModel, x.price = b.ID, string(g.billed()), g.entry.Model.Price
+	x.row.Attempts = append(x.row.Attempts, storage.Attempt{Replica: b.ID})
+	if g.entry.Model.Name != x.entry.Model.Name {
+		x.row.Attempts[len(x.row.Attempts)-1].Model = string(g.model())
+	}
 }
 
 // failed tells whoever wants to know.

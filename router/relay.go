@@ -29,6 +29,7 @@ type relay struct {
 	now    time.Time // when the piece came that is looked at
 	open   bool      // nothing is held back any more
 	hide   bool      // the usage event was our wish, not the client's
+	ev     openai.Event
 }
 
 // relays are on the heap, and so are attempts: thousands of streams that wait
@@ -58,10 +59,8 @@ func (l *relay) run(body source) *failure {
 		}
 		l.now = time.Now()
 		l.events.Feed(piece)
-		for ev, ok := l.events.Next(); ok; ev, ok = l.events.Next() {
-			if f := l.take(&ev); f != nil {
-				return l.stop(f)
-			}
+		if f := l.takeAll(); f != nil {
+			return l.stop(f)
 		}
 		if l.events.Err() != nil {
 			return l.stop(broken("event too large", "The replica sent an event that is too large; ask for a shorter answer."))
@@ -73,6 +72,17 @@ func (l *relay) run(body source) *failure {
 			return f
 		}
 	}
+}
+
+// takeAll looks at the events that are whole.
+func (l *relay) takeAll() *failure {
+	ok := false
+	for l.ev, ok = l.events.Next(); ok; l.ev, ok = l.events.Next() {
+		if f := l.take(&l.ev); f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 // take looks at one event and puts it up for the client, unless it is the usage

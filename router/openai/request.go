@@ -75,6 +75,20 @@ type member struct {
 	ordinal         int
 }
 
+// place is a member as requests keep it: there are many of both.
+type place struct{ key, value, end, before, after, ordinal int32 }
+
+func (m member) place() place {
+	return place{int32(m.key), int32(m.value), int32(m.end), int32(m.before), int32(m.after), int32(m.ordinal)}
+}
+
+func (r *Request) member(f Field) member {
+	p := &r.at[f]
+	return member{
+		key: int(p.key), value: int(p.value), end: int(p.end), before: int(p.before), after: int(p.after), ordinal: int(p.ordinal),
+	}
+}
+
 // Request is what the router needs to know of a body. The zero value is no request: Scan makes them.
 type Request struct {
 	// Model is the name asked for, unescaped; empty when the body has none.
@@ -101,7 +115,7 @@ type Request struct {
 	InputTokens int
 
 	present      Fields
-	at           [fieldCount]member
+	at           [fieldCount]place
 	open         int // offset of the body's opening brace
 	members      int // top-level members, known or not
 	options      Span
@@ -129,7 +143,7 @@ func (r *Request) Has(f Field) bool { return r.present.Has(f) }
 
 // Value gives the bytes of f's value in the body that was scanned; false when the body has no such member.
 func (r *Request) Value(f Field) (Span, bool) {
-	return Span{r.at[f].value, r.at[f].end}, r.present.Has(f)
+	return Span{int(r.at[f].value), int(r.at[f].end)}, r.present.Has(f)
 }
 
 // Endpoint is a path of the API that takes a body.

@@ -92,7 +92,7 @@ func (ps *patches) strip(req *Request, strip Fields) (kept int) {
 			continue
 		}
 		kept--
-		switch m := req.at[f]; {
+		switch m := req.member(f); {
 		case m.ordinal >= front:
 			ps.add(patch{from: m.before, to: m.end})
 		case m.after != 0:
@@ -110,7 +110,7 @@ func frontGone(req *Request, gone Fields) int {
 	for again := true; again; {
 		again = false
 		for f := range fieldCount {
-			if gone.Has(f) && req.at[f].ordinal == front {
+			if gone.Has(f) && int(req.at[f].ordinal) == front {
 				front, again = front+1, true
 			}
 		}
@@ -119,7 +119,7 @@ func frontGone(req *Request, gone Fields) int {
 }
 
 func (ps *patches) setModel(req *Request, name string, kept *int) {
-	if m := req.at[FieldModel]; req.Has(FieldModel) {
+	if m := req.member(FieldModel); req.Has(FieldModel) {
 		ps.add(patch{from: m.value, to: m.end, text: name, model: true})
 		return
 	}
@@ -130,7 +130,7 @@ func (ps *patches) setModel(req *Request, name string, kept *int) {
 }
 
 func (ps *patches) askUsage(req *Request, kept *int) {
-	m := req.at[FieldStreamOptions]
+	m := req.member(FieldStreamOptions)
 	switch {
 	case !req.Has(FieldStreamOptions):
 		at := req.open + 1

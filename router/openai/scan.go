@@ -2,6 +2,7 @@ package openai
 
 import (
 	"fmt"
+	"math"
 	"unicode/utf8"
 )
 
@@ -27,6 +28,7 @@ func (r *Request) Scan(body []byte, lim Limits) error {
 	if lim.MaxBytes == 0 {
 		lim.MaxBytes = defaultMaxBytes
 	}
+	lim.MaxBytes = min(lim.MaxBytes, math.MaxInt32) // see place
 	if lim.MaxDepth == 0 {
 		lim.MaxDepth = defaultMaxDepth
 	}
@@ -110,7 +112,7 @@ func (s *scanner) topLevel() error {
 			m.after = comma
 		}
 		if known {
-			s.r.at[f] = m
+			s.r.at[f] = m.place()
 		}
 	}
 	return err
