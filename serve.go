@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"llmgw.io/llmgw/internal/socket"
 )
 
 // Bounds of every server; a body's are the handlers'.
@@ -60,10 +62,10 @@ func (s server) run(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		if s.tls != nil {
-			done <- srv.ServeTLS(s.listener, "", "")
+			done <- srv.ServeTLS(socket.Listener(s.listener), "", "")
 			return
 		}
-		done <- srv.Serve(s.listener)
+		done <- srv.Serve(socket.Listener(s.listener))
 	}()
 	select {
 	case err := <-done:

@@ -48,7 +48,7 @@ func machineWalls() []wall {
 		{room: "router/openai"},
 		{room: "router/outlier"},
 		{room: "router/steer"},
-		{room: "router/upstream"},
+		{room: "router/upstream", may: []string{"internal/socket"}},
 		{room: "router/upstream/upstreamtest", may: []string{"router/upstream"}},
 		{room: "router", may: []string{"router/openai", "router/outlier", "router/steer", "router/upstream", "catalog", "storage"}},
 		{room: "router/routertest", may: []string{"router/...", "catalog", "storage"}},
@@ -84,7 +84,7 @@ func roofWalls() []wall {
 		{room: root, freeTests: true, may: []string{
 			"catalog", "inventory", "placement/...", "storage", "storage/journalfile", "storage/memstore", "router", "router/openai",
 			"agent/hub", "agent/protocol", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
-			"internal/durable", "internal/pki", "internal/safedial",
+			"internal/durable", "internal/pki", "internal/safedial", "internal/socket",
 		}},
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{
 			root, "storage/bunstore", "adminapi/adminclient", "adminapi/ctl", "cmd/llmgw-control/simcmd", "internal/telemetry",
@@ -102,6 +102,7 @@ func roofWalls() []wall {
 		{room: "internal/durable"},
 		{room: "internal/pki"},
 		{room: "internal/safedial"},
+		{room: "internal/socket"},
 		{room: "internal/telemetry"},
 		{room: "internal/tinygguf"},
 		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},

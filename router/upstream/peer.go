@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"llmgw.io/llmgw/internal/socket"
 )
 
 // peer is one replica's connections that are idle.
@@ -21,6 +23,7 @@ type peer struct {
 // conn is one connection. Whoever took it has it alone, but for close.
 type conn struct {
 	net.Conn
+	plain   net.Conn // what was dialled
 	peer    *peer
 	address string
 	in      reader
@@ -69,7 +72,7 @@ func (p *peer) dial(ctx context.Context, address string) (*conn, error) {
 		return nil, d.err
 	}
 	nc := d.nc
-	c := &conn{Conn: nc, peer: p, address: address}
+	c := &conn{Conn: socket.Quiet(nc), plain: nc, peer: p, address: address}
 	c.in.init(nc)
 	c.abort = func() { _ = c.Close() } // there is nobody to tell
 	return c, nil

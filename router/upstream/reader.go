@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"syscall"
+
+	"llmgw.io/llmgw/internal/socket"
 )
 
 // blockBytes is what is read at once. A connection holds a block only while
@@ -39,15 +41,8 @@ var errNoRoom = errors.New("upstream: the answer has a line or a head that is to
 
 func (r *reader) init(src net.Conn) {
 	r.src = src
-	// Only sockets themselves: a wrapper's Read must not be passed by.
-	switch c := src.(type) {
-	case *net.TCPConn:
-		r.raw, _ = c.SyscallConn() // no error but on one that is nil
-	case *net.UnixConn:
-		r.raw, _ = c.SyscallConn() // as above
-	}
-	if !canTry {
-		r.raw = nil
+	if raw, ok := socket.Plain(src); ok {
+		r.raw = raw
 	}
 	r.try, r.peek = r.attempt, r.look
 }
@@ -118,6 +113,42 @@ func (r *reader) read() (int, error) {
 		return 0, err
 	}
 	return r.tryN, r.tryE
+}
+
+// attempt reads what has come, and holds a block only when something has. It
+// reports false when it must wait.
+func (r *reader) attempt(fd uintptr) bool {
+	r.hold()
+	n, err := socket.Read(fd, r.buf[r.to:])
+	if errors.Is(err, syscall.EAGAIN) {
+		if r.from == r.to {
+			r.drop()
+		}
+		return false
+	}
+	r.tryN, r.tryE = n, err
+	return true
+}
+
+// quiet reports whether an idle connection is as it was left: still open, and
+// nothing came that nobody asked for, which would be taken for the answer to the
+// next request. Of what is no plain socket it knows what was read.
+func (r *reader) quiet() bool {
+	if r.from != r.to {
+		return false
+	}
+	if r.raw == nil {
+		return true
+	}
+	r.tryE = nil
+	err := r.raw.Read(r.peek)
+	return err == nil && errors.Is(r.tryE, syscall.EAGAIN)
+}
+
+// look reads a byte that should not be there.
+func (r *reader) look(fd uintptr) bool {
+	_, r.tryE = socket.Read(fd, r.one[:])
+	return true
 }
 
 // direct reads into p where nothing is buffered.

@@ -112,7 +112,7 @@ func (o *outgoing) send(req *http.Request, b *body) error {
 		_, err := b.c.Write(head)
 		return err
 	}
-	return writeAll(b.c.Conn, head, o.pieces)
+	return writeAll(b.c.plain, head, o.pieces)
 }
 
 func size(pieces [][]byte) (n int64) {

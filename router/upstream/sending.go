@@ -47,7 +47,7 @@ func (s *sending) run(c *conn, m message, keep func()) {
 
 func (m *message) write(c *conn) error {
 	if m.pieces != nil {
-		return writeAll(c.Conn, m.head, m.pieces)
+		return writeAll(c.plain, m.head, m.pieces)
 	}
 	if _, err := c.Write(m.head); err != nil {
 		return err
