@@ -122,6 +122,10 @@ type measurer struct {
 	parts  []measuredPart
 	tables map[string]*table
 	kinds  map[deviceKind]int32
+	// labels are those that profiles of the mix ask for, in order, and fits is
+	// what each kind of node could serve of it.
+	labels []string
+	fits   map[string][]uint8
 	asks   []ask
 	key    []byte
 }
@@ -137,13 +141,15 @@ type measuredPart struct {
 var usualSizes = []int{1, 2, 4, 8}
 
 func newMeasurer(m Mix) *measurer {
-	out := &measurer{tables: map[string]*table{}, kinds: map[deviceKind]int32{}}
+	out := &measurer{tables: map[string]*table{}, kinds: map[deviceKind]int32{}, fits: map[string][]uint8{}}
 	sum := 0.0
 	for _, p := range m.Parts {
 		part := measuredPart{chance: p.Weight}
 		req := Request{Model: p.Model}
 		for _, profile := range req.profiles() {
-			part.profiles = append(part.profiles, newQuery(Placer{}, req, profile))
+			q := newQuery(Placer{}, req, profile)
+			part.profiles = append(part.profiles, q)
+			out.labels = append(out.labels, q.labels...)
 		}
 		if len(part.profiles) == 0 || p.Weight <= 0 {
 			continue
@@ -156,24 +162,16 @@ func newMeasurer(m Mix) *measurer {
 	for i := range out.parts {
 		out.parts[i].chance /= sum
 	}
+	slices.Sort(out.labels)
+	out.labels = slices.Compact(out.labels)
 	return out
 }
 
 // survey finds what the node could serve of the mix, and its banks. It is asked
 // again only when what the node is changes, not when what is placed does.
 func (m *measurer) survey(h *host) {
-	h.suits = h.suits[:0]
-	for i := range m.parts {
-		suit := uint8(0)
-		for at, q := range m.parts[i].profiles {
-			if q.suits(h) {
-				suit = uint8(min(at, 254) + 1)
-				break
-			}
-		}
-		h.suits = append(h.suits, suit)
-	}
 	m.tellApart(h)
+	h.suits = append(h.suits[:0], m.fit(h)...)
 	h.banks = h.banks[:0]
 	for i := range h.devices {
 		d := &h.devices[i]
@@ -191,6 +189,41 @@ func (m *measurer) survey(h *host) {
 		unit := max(1, d.nominalMB)
 		h.banks = append(h.banks, bank{table: m.table(h, d, unit), class: d.of.Class, unit: unit, all: 1})
 	}
+}
+
+// fit names, for each part of the mix, the profile with which a host could serve
+// it. Hosts that are alike in all that is asked for answer the same.
+func (m *measurer) fit(h *host) []uint8 {
+	if len(m.parts) == 0 {
+		return nil
+	}
+	key := append(append(m.key[:0], h.pool...), 0)
+	for _, label := range m.labels {
+		key = append(append(key, h.node.Label(label)...), 0)
+	}
+	key = strconv.AppendBool(key, h.node.Facts.Engines == nil)
+	for i := range h.node.Facts.Engines {
+		e := &h.node.Facts.Engines[i]
+		key = append(append(append(append(key, e.Name...), 0), e.Build...), 0)
+	}
+	for i := range h.devices {
+		key = strconv.AppendInt(append(key, '/'), int64(h.devices[i].kind), 10)
+	}
+	m.key = key
+	if fits, known := m.fits[string(key)]; known {
+		return fits
+	}
+	fits := make([]uint8, len(m.parts))
+	for i := range m.parts {
+		for at, q := range m.parts[i].profiles {
+			if q.suits(h) {
+				fits[i] = uint8(min(at, 254) + 1)
+				break
+			}
+		}
+	}
+	m.fits[string(key)] = fits
+	return fits
 }
 
 // mostBanks is the most kinds of devices that are told apart on a host.
