@@ -226,6 +226,16 @@ func (s *sheet) loop(path string) error {
 	return nil
 }
 
+// perCPUSecond is a peer's placements a second in which it had a processor. One
+// that does not say how long it had one is taken to have had it always, and a
+// peer that had two at times is not taken to be quicker for that.
+func (r row) perCPUSecond() float64 {
+	if cpu := r.of["cpu"]; cpu > 0 && cpu < 1 {
+		return r.of["placements/s"] / cpu
+	}
+	return r.of["placements/s"]
+}
+
 // peers are general schedulers at the same work in the same minutes.
 func (s *sheet) peers(path string) error {
 	all, err := fills(path)
@@ -243,8 +253,10 @@ func (s *sheet) peers(path string) error {
 		}
 	}
 	for _, r := range all {
-		if rate := r.of["placements/s"]; rate > 0 {
-			s.least(strings.TrimSpace(r.policy), "ours, times as fast", ours/rate, 1000)
+		if r.of["placements/s"] > 0 {
+			s.least(strings.TrimSpace(r.policy), "ours, times as fast", ours/r.perCPUSecond(), 1000)
+		} else {
+			fmt.Fprintf(s.w, "| %s\n", strings.TrimSpace(r.policy))
 		}
 	}
 	return nil
