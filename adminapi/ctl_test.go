@@ -170,7 +170,7 @@ func TestCommandsTellTheFix(t *testing.T) {
 	x := newTerminal(t)
 	x.h.must(t, tiny("tiny"))
 	trace := placement.Trace{Profiles: []placement.ProfileTrace{{
-		Profile: "cpu", Looked: 300, Counts: map[placement.Reason]int{placement.NotReady: 300},
+		Profile: "cpu", Looked: 400, Counts: map[placement.Reason]int{placement.Held: 100, placement.NotReady: 300},
 		Lines: []placement.Rejection{{Node: "a1", Reason: placement.NotReady, Text: "is cordoned"}}, Omitted: 299,
 	}}}
 	x.h.loop.view.Traces = map[catalog.Name]placement.Trace{"tiny": trace}
@@ -182,7 +182,7 @@ func TestCommandsTellTheFix(t *testing.T) {
 		return reconciler.Headroom{Headroom: placement.Headroom{Blocked: trace}, Help: reconciler.Help{Why: "No small change makes room."}}, nil
 	}
 	for line, want := range map[string][]string{
-		"explain tiny":         {"a1", "is cordoned", "And 299 more nodes.", "What would help: Uncordon node a1: then it fits", "1. uncordon node a1: it is cordoned"},
+		"explain tiny":         {"a1", "is cordoned", "And 299 more nodes.", "Looked at 400: not_ready 300, held 100.", "What would help: Uncordon node a1: then it fits", "1. uncordon node a1: it is cordoned"},
 		"models headroom tiny": {"a1: is cordoned (cpu)", "No small change makes room."},
 	} {
 		out, errOut, err := x.run(t, "", strings.Fields(line)...)
@@ -315,5 +315,26 @@ func TestTokensStandAlone(t *testing.T) {
 	err := c.Run(t.Context(), []string{"tokens", "--server", x.server, "--token", x.h.tokens[storage.RoleOwner], "admin", "list"})
 	if err != nil || !strings.Contains(out.String(), "operator") {
 		t.Errorf("want the admin tokens, got %s, %v", out.String(), err)
+	}
+}
+
+// A place that no node names may be a slip of the pen, so people are told.
+func TestCommandsDoubtPlaces(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	x.h.node("a1")
+	if _, _, err := x.run(t, "", "nodes", "label", "a1", "llmgw.io/rack=r1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"holds plan rack:", "plan hold rack:", "holds add rack:"} {
+		for name, doubted := range map[string]bool{"r1": false, "rl": true} {
+			out, errOut, err := x.run(t, "", strings.Fields(line+name)...)
+			if err != nil {
+				t.Errorf("%s%s: %v", line, name, err)
+			}
+			if told := strings.Contains(out+errOut, "No node says that it stands in rack:"+name+"; GET /api/v1/facility lists the places."); told != doubted {
+				t.Errorf("%s%s: want doubt %t in\n%s%s", line, name, doubted, out, errOut)
+			}
+		}
 	}
 }

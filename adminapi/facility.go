@@ -2,6 +2,8 @@ package adminapi
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"llmgw.io/llmgw/adminapi/view"
@@ -20,7 +22,18 @@ func (a *API) hold(c *call, in view.HoldRequest) (view.Hold, error) {
 	if err != nil {
 		return view.Hold{}, err
 	}
-	return view.HoldOf(&h, c.now), nil
+	v := view.HoldOf(&h, c.now)
+	v.Notes = c.notesOn(d)
+	return v, nil
+}
+
+// notesOn says so where no node names a domain: it may be for nodes to come, and
+// it may be a slip of the pen.
+func (c *call) notesOn(d inventory.Domain) []string {
+	if fleet := c.api.look().Fleet; fleet != nil && slices.ContainsFunc(fleet.Nodes(), d.Holds) {
+		return nil
+	}
+	return []string{fmt.Sprintf("No node says that it stands in %s; GET %s/facility lists the places.", clip(d.String()), Base)}
 }
 
 func (a *API) releaseHold(c *call) (view.Released, error) {
@@ -50,7 +63,9 @@ func (a *API) planHold(c *call) (view.HoldPlan, error) {
 	if err := h.Check(c.now); err != nil {
 		return view.HoldPlan{}, err
 	}
-	return view.HoldPlanOf(a.cfg.Cluster.PlanHold(h)), nil
+	v := view.HoldPlanOf(a.cfg.Cluster.PlanHold(h))
+	v.Notes = c.notesOn(h.Domain)
+	return v, nil
 }
 
 // moment is a time of the query; zero when it is left out.

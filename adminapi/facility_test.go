@@ -84,6 +84,9 @@ func TestPlanOfAHold(t *testing.T) {
 	if err != nil || p.Models == nil || p.Shortfall == nil || p.Seconds != 0 {
 		t.Errorf("want an empty plan, got %+v, %v", p, err)
 	}
+	if len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "No node says that it stands in rack:r1") {
+		t.Errorf("want it said that nobody stands there, got %q", p.Notes)
+	}
 	for q, says := range map[string]string{"": "names no domain", "domain=rack:r1&from=soon": "must be a time", "domain=rack:r1&until=" + url.QueryEscape("2001-01-01T00:00:00Z"): "is past"} {
 		if w := h.ask(http.MethodGet, "/api/v1/facility/plan?"+q, ""); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), says) {
 			t.Errorf("%q: want 400 that says %q, got %d %s", q, says, w.Code, w.Body)

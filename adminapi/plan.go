@@ -29,7 +29,11 @@ func (a *API) planChange(c *call, in view.PlanRequest) (view.ChangePlan, error) 
 	if err != nil {
 		return view.ChangePlan{}, err
 	}
-	return view.ChangePlanOf(r), nil
+	v := view.ChangePlanOf(r)
+	if change.Hold != nil {
+		v.Notes = append(v.Notes, c.notesOn(change.Hold.Hold.Domain)...)
+	}
+	return v, nil
 }
 
 // choice is one of the fields that exclude each other: its name, and whether it is

@@ -133,6 +133,7 @@ func addHold(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	defer s.tellNotes(v.Notes)
 	switch {
 	case v.State == "planned":
 		return s.say(v, "Place %s is planned to be carried out from %s on.", v.Domain, stamp(v.From))
@@ -140,6 +141,15 @@ func addHold(ctx context.Context, s *session) error {
 		return s.say(v, "Place %s is held, and what stands there is carried out.", v.Domain)
 	}
 	return s.say(v, "Place %s is held: nothing new is placed there.", v.Domain)
+}
+
+// tellNotes says what else to know, where people read.
+func (s *session) tellNotes(notes []string) {
+	for _, n := range notes {
+		if s.format == "table" {
+			s.note("%s", printable(n))
+		}
+	}
 }
 
 func releaseHold(ctx context.Context, s *session) error {
@@ -168,6 +178,7 @@ func planHold(ctx context.Context, s *session) error {
 	for _, text := range v.Shortfall {
 		s.note("%s", printable(text))
 	}
+	s.tellNotes(v.Notes)
 	if len(v.Models) > 0 {
 		s.note("It takes about %s.", time.Duration(v.Seconds)*time.Second)
 	}

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -312,8 +313,23 @@ func explainModel(ctx context.Context, s *session) error {
 	if v.Omitted > 0 {
 		fmt.Fprintf(s.out, "And %d more nodes.\n", v.Omitted)
 	}
+	if v.LookedAt > 0 {
+		fmt.Fprintf(s.out, "Looked at %d: %s.\n", v.LookedAt, printable(countsOf(v.Counts)))
+	}
 	s.tellFix(v.Fix, v.NoFix)
 	return nil
+}
+
+// countsOf tells how many nodes each code ruled out, the most first: over all
+// profiles, so a node may be counted more than once.
+func countsOf(counts map[string]int) string {
+	codes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	for i, code := range codes {
+		codes[i] = fmt.Sprintf("%s %d", code, counts[code])
+	}
+	return strings.Join(codes, ", ")
 }
 
 // tellFix says what would make room, or why nothing does: after the table, where

@@ -43,6 +43,7 @@ type Hold struct {
 	From   time.Time `json:"from,omitzero" doc:"when planned work begins, and what stands there is carried out; absent: only what is new is kept away"`
 	Until  time.Time `json:"until,omitzero" doc:"when it ends by itself; absent: when it is released"`
 	State  string    `json:"state" doc:"planned, in_force or ended; one that has ended is swept within a minute"`
+	Notes  []string  `json:"notes,omitempty" doc:"what else to know"`
 }
 
 // HoldRequest asks for a hold, in place of the one the domain has.

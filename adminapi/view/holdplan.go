@@ -12,6 +12,7 @@ type HoldPlan struct {
 	Models    []HoldModel `json:"models" doc:"those with a replica there, in the order in which they go: lower classes first"`
 	Shortfall []string    `json:"shortfall" doc:"what fits nowhere else, as sentences"`
 	Seconds   int64       `json:"seconds" doc:"an estimate: class after class, the slowest start measured of each"`
+	Notes     []string    `json:"notes,omitempty" doc:"what else to know"`
 }
 
 // HoldModel is one model with replicas in the domain.
