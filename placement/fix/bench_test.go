@@ -67,3 +67,30 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkFindNothing is the most that has to be looked at: every node could be
+// mended a little and none enough, with all that a profile may give way on.
+func BenchmarkFindNothing(b *testing.B) {
+	lines := make([]string, 10_000)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("n%05d rack=r%03d cordoned gpu=8xH100-80 mem=64 cpu=8 disk=100/900 engines=none alloc=z-%d.0:z:0-7", i, i/20, i)
+	}
+	fleet, err := inventorytest.Parse(strings.Join(lines, "\n"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := placement.NewIndex(placement.Placer{})
+	x.Advance(fleet)
+	p := catalog.Profile{
+		Name: "main", Engine: catalog.EngineVLLM, MemoryGB: 1000, CPUCores: 100, DiskGB: 500, GPU: &catalog.GPU{Count: 4, MemoryGB: 70},
+		Spread: &catalog.Spread{Level: inventory.LevelRack, MaxPerDomain: 1},
+	}
+	c := caseOf(fleet, &catalog.Model{Name: "m", Profiles: []catalog.Profile{p}})
+	c.classes = map[catalog.Name]catalog.Class{"z": catalog.ClassCritical}
+	q := c.question()
+	for b.Loop() {
+		if _, _, ok := fix.Find(x, q); ok {
+			b.Fatal("it finds something")
+		}
+	}
+}

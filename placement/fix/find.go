@@ -239,6 +239,7 @@ type looking struct {
 	members []member
 	counts  map[placement.Reason]int
 	teams   [][]int // places of members that a group may be made of
+	asks    int     // how often a node was asked as it might be
 }
 
 // member is a node with its answer, and the least that has to be done for a

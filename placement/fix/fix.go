@@ -85,4 +85,7 @@ const (
 	// mostTrials bounds the sets of replicas that are tried on single nodes;
 	// beyond it they are found greedily.
 	mostTrials = 20_000
+	// mostWide is how often nodes are asked as they might be when the profile or
+	// the request is another, too. The first nodes by id have the turn.
+	mostWide = 5_000
 )

@@ -8,6 +8,9 @@ import (
 // mendAll is the least that makes a node take a shard of the profile; nil when
 // nothing does, or nothing that could be better than what is known already.
 func (l *looking) mendAll(n *inventory.Node, reason placement.Reason) *offer {
+	if len(l.done.changes) > 0 && l.asks > mostWide {
+		return nil
+	}
 	return l.mendOn(n, reason, l.done, perNode)
 }
 
@@ -54,6 +57,7 @@ func (l *looking) hopeless(o *offer) bool {
 func (l *looking) most() int { return max(mostSteps, l.profile.ShardCount()) }
 
 func (l *looking) asked(n *inventory.Node) placement.Reason {
+	l.asks++
 	reason, _, _ := l.ask.Node(n)
 	return reason
 }

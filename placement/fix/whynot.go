@@ -2,6 +2,7 @@ package fix
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,15 +31,13 @@ func (l *looking) whyNot() string {
 		return fmt.Sprintf("%d nodes of %s are needed, and none has more than %d; use a profile that fits on fewer.", shards, l.ask.Sharing(), most)
 	}
 	reason, count := placement.Reason(""), 0
-	for _, r := range placement.Reasons() {
-		if n := l.counts[r]; n > count {
+	for _, r := range append(placement.Reasons(), slices.Sorted(maps.Keys(l.counts))...) { // an embedder's own come last
+		if n := l.counts[r]; r != "" && n > count {
 			reason, count = r, n
 		}
 	}
 	text, advice := reason.Text(), reason.Advice()
 	switch {
-	case reason == "":
-		text, advice = "the placer's own filters refuse it", "see what they ask for"
 	case reason == placement.Spread && l.nowhere():
 		level := l.profile.Spread.Level
 		text, advice = "it does not say its "+string(level), "label it "+inventory.LabelPrefix+string(level)
