@@ -116,32 +116,33 @@ func compareWithPlain(t *rapid.T, x *index, caches []*cache, plains []*plain, bl
 	}
 }
 
-// How deep a cache must be is how much was used since, up to the first gap.
+// How deep a cache must be is how much was used since, up to the first gap, and
+// also where the prompt itself drives out what it begins with.
 func TestDepth(t *testing.T) {
 	t.Parallel()
+	endless := room{bytes: math.Inf(1), blocks: math.MaxInt}
 	x := newIndex()
 	x.fit(1)
 	c := newCache(0)
-	endless := room{bytes: math.Inf(1), blocks: math.MaxInt}
-	use := func(hashes ...uint64) float64 {
-		var blocks []Block
-		for i, h := range hashes {
-			blocks = append(blocks, Block{Hash: h, End: 100 * (i + 1)})
-		}
-		return c.use(&x, blocks, endless)
-	}
 	for i, step := range []struct {
 		hashes []uint64
+		room   room
 		want   float64
 	}{
-		{[]uint64{1, 2, 3}, 0},
-		{[]uint64{1, 2, 3}, 200}, // 3 went in first, and 2 and 1 after it
-		{[]uint64{1, 4}, 0},
-		{[]uint64{1, 2, 3}, 400}, // 2, 1, 4 and 1 were used after 3
-		{[]uint64{5, 1, 2}, 0},
-		{[]uint64{1, 6, 2}, 100}, // 2 is behind a gap; only 5 was used after 1
+		{[]uint64{1, 2, 3}, endless, 0},
+		{[]uint64{1, 2, 3}, endless, 200}, // 3 went in first, and 2 and 1 after it
+		{[]uint64{1, 4}, endless, 0},
+		{[]uint64{1, 2, 3}, endless, 400}, // 2, 1, 4 and 1 were used after 3
+		{[]uint64{5, 1, 2}, endless, 0},
+		{[]uint64{1, 6, 2}, endless, 100}, // 2 is behind a gap; only 5 was used after 1
+		{[]uint64{7, 8}, endless, 0},
+		{[]uint64{1, 10, 11, 12, 13, 14, 15}, room{bytes: 400, blocks: math.MaxInt}, 200},
 	} {
-		if got := use(step.hashes...); got != step.want {
+		var blocks []Block
+		for i, h := range step.hashes {
+			blocks = append(blocks, Block{Hash: h, End: 100 * (i + 1)})
+		}
+		if got := c.use(&x, blocks, step.room); got != step.want {
 			t.Errorf("step %d: using %v needs a depth of %v, want %v", i, step.hashes, got, step.want)
 		}
 	}
