@@ -117,10 +117,11 @@ func (t *try) heard(now time.Time) {
 func (t *try) over(d *demand, f *failure) {
 	now := time.Now()
 	end := outlier.End{}
+	usual := t.x.over(f == nil)
 	switch {
 	case f == nil:
 		if !t.first.IsZero() {
-			end.FirstToken = t.first.Sub(t.began)
+			end.FirstToken = usual // as measured, a replica would be slow for being sent what is long, or queueing
 		}
 	case f.outcome == storage.OutcomeCancelled:
 		end.Cancelled = true

@@ -94,7 +94,7 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) (f *failure) {
 	ctx, cancel := context.WithCancelCause(x.req.Context())
 	w := newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
 	defer w.done()
-	t := &try{x: x, g: g, b: b, p: p, w: w, began: time.Now()}
+	t := &try{x: x, g: g, b: b, p: p, w: w}
 	ctx, t.span = x.r.spans.attempt(ctx, g, b, x.ep.name)
 	f = t.do(ctx)
 	t.over(d, f)
@@ -140,7 +140,6 @@ type try struct {
 	w *watch
 
 	span  trace.Span
-	began time.Time
 	first time.Time // when its first content came; zero: none has
 }
 

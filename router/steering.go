@@ -118,12 +118,15 @@ func (x *exchange) firstToken(now time.Time) {
 	s.mu.Unlock()
 }
 
-// over notes that the attempt at a replica ended, or was never made.
-func (x *exchange) over(ok bool) {
+// over notes that the attempt at a replica ended, or was never made, the first
+// time that it is called after a choice. It returns how quick the replica was
+// with it: see [steer.Model.Done].
+func (x *exchange) over(ok bool) (usual time.Duration) {
 	x.found.OK = ok
 	s := x.steered
 	s.mu.Lock()
-	s.model.Done(time.Now(), &x.ticket, x.found)
+	usual = s.model.Done(time.Now(), &x.ticket, x.found)
 	s.mu.Unlock()
 	x.found = steer.Found{CachedTokens: -1}
+	return usual
 }

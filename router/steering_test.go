@@ -194,6 +194,39 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	})
 }
 
+// A replica that is sent what is long is not slow: what its peer holds in its
+// cache comes a hundred times as quickly there, and neither is put out.
+func TestLongPromptsAreNotSlowReplicas(t *testing.T) {
+	t.Parallel()
+	inWorld(t, steered, func(w *world) {
+		asked := w.readers(2, nil)
+		home := asked(chatOf("ann", 100<<10, "a"))
+		away := 0
+		for i := range 120 {
+			w.post(chatPath, chatOf("ann", 100<<10, "a"))
+			if i%2 == 0 {
+				done := make(chan struct{})
+				go func() { // while home is busy with it, what is new goes elsewhere
+					defer close(done)
+					w.post(chatPath, chatOf("ann", 100<<10, fmt.Sprint(i), strings.Repeat("b", 9000)))
+				}()
+				synctest.Wait()
+				a := w.post(chatPath, chatOf(fmt.Sprintf("bob %d", i), 40<<10))
+				if w.router.Decisions(a.header.Get("X-Request-Id"))[0].Options[0].Replica != home {
+					away++
+				}
+				<-done
+			}
+		}
+		if away < 50 {
+			t.Errorf("of 60 long prompts %d went away from %s; the test shows nothing", away, home)
+		}
+		if s := w.logs.String(); strings.Contains(s, "gives its first token") {
+			t.Errorf("a replica was put out for being sent what is long: %s", s[strings.Index(s, "gives its first token"):][:80])
+		}
+	})
+}
+
 // What is known of a replica that is gone is forgotten.
 func TestReplicasThatAreGoneAreForgotten(t *testing.T) {
 	t.Parallel()

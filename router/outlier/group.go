@@ -80,8 +80,9 @@ type End struct {
 	Failed, Unreachable bool
 	// Cancelled: it ended before anybody could tell.
 	Cancelled bool
-	// FirstToken is the time from asking to the first content. Zero: none came,
-	// or nobody looked.
+	// FirstToken is the time to the first content, of a prompt that is the same for
+	// all: whoever tells takes out what a queue and the prompt's length make of it.
+	// Zero: none came, or nobody can tell.
 	FirstToken time.Duration
 	// Full is for how long the replica wants to be asked nothing. Zero: it did
 	// not say.

@@ -7,7 +7,8 @@ import (
 
 // sample is how long so many new tokens took. The tokens are what was expected until the engine has counted.
 type sample struct {
-	known        bool // there is one
+	known        bool // there is one, and nothing was learned from it yet
+	late         bool // the prompt waited for a slot
 	tokens, took float64
 	resident     bool
 }
@@ -83,11 +84,13 @@ type Found struct {
 	CachedTokens int64
 }
 
-// Done notes that a request ended, however it did. It must be called once for each that was sent.
-func (m *Model) Done(now time.Time, t *Ticket, f Found) {
+// Done notes that a request ended, however it did. It must be called once for each that was sent. It returns what the
+// replica would have taken to read a prompt of the usual length, as quick as it was with this one: that can be held
+// against its peers', whatever was cached and queued. Zero: nobody can tell.
+func (m *Model) Done(now time.Time, t *Ticket, f Found) (usual time.Duration) {
 	r := t.to
 	if r == nil {
-		return
+		return 0
 	}
 	r.open--
 	if w, unread := r.queue.end(t.id); unread {
@@ -99,12 +102,22 @@ func (m *Model) Done(now time.Time, t *Ticket, f Found) {
 	if f.PromptTokens > 0 && f.CachedTokens >= 0 {
 		t.sample.tokens = max(float64(f.PromptTokens-f.CachedTokens), 1)
 	}
+	usual = m.usual(&t.sample)
 	m.learn(r, &t.sample)
 	if f.OK {
 		m.hold.add(max(seconds(now.Sub(t.began)), 0))
 		m.found(r, t, f)
 	}
 	*t = Ticket{}
+	return usual
+}
+
+// usual is what a sample says of a prompt of the usual length.
+func (m *Model) usual(s *sample) time.Duration {
+	if s.took == 0 || s.late || !s.resident || m.speed.tokens.n == 0 {
+		return 0
+	}
+	return duration(s.took / m.speed.expect(s.tokens) * m.speed.expect(m.speed.tokens.or(1)))
 }
 
 // found corrects what is believed of a replica's cache by what the engine found there. The blocks of this prompt are

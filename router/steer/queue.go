@@ -75,7 +75,7 @@ func (q *queue) took(now time.Time, w waiting) sample {
 		from = q.since
 	}
 	q.since = now
-	return sample{known: !w.late, tokens: w.tokens, took: max(seconds(now.Sub(from)), 0), resident: w.resident}
+	return sample{known: !w.late, late: w.late, tokens: w.tokens, took: max(seconds(now.Sub(from)), 0), resident: w.resident}
 }
 
 func (q *queue) cut(i int) {
