@@ -161,6 +161,20 @@ func BenchmarkIdle(b *testing.B) {
 	}
 }
 
+// BenchmarkOther is a pass after one replica was written, which changes the list.
+func BenchmarkOther(b *testing.B) {
+	l := newLarge(b, 10_004, 300, 20_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		l.Replicas = slices.Clone(l.Replicas)
+		b.StartTimer()
+		if plan := l.step(); len(plan.Actions) > 0 {
+			b.Fatal(plan.Actions[0])
+		}
+	}
+}
+
 // lose makes the nodes of one power distribution unit lost.
 func (l *large) lose(pdu string) {
 	nodes := slices.Clone(l.Fleet.Nodes())

@@ -30,7 +30,6 @@ type Cache struct {
 	byName   map[catalog.Name]*group
 	turns    []*group // the same in the order of the step
 	units    []unit
-	homes    []int32
 
 	nodes []*inventory.Node
 	marks []mark // by node
@@ -78,10 +77,11 @@ func (s *step) makeGroups() {
 	s.groups = c.turns
 }
 
-// regroup begins anew, with nothing known of the replicas.
+// regroup makes the groups of other definitions or replicas.
 func (c *Cache) regroup(index *catalog.Index, replicas []Replica) {
 	entries := index.Entries()
-	c.catalog, c.replicas, c.nodes = index, replicas, nil
+	c.renew(replicas)
+	c.catalog = index
 	c.byName = make(map[catalog.Name]*group, len(entries))
 	c.groups = c.groups[:0]
 	get := func(name catalog.Name) *group {
@@ -96,7 +96,6 @@ func (c *Cache) regroup(index *catalog.Index, replicas []Replica) {
 	for i := range entries {
 		get(entries[i].Model.Name).entry = &entries[i]
 	}
-	c.units, c.homes = make([]unit, len(replicas)), c.homes[:0]
 	var last *group
 	for i := range replicas {
 		if last == nil || last.name != replicas[i].Model {
@@ -108,13 +107,32 @@ func (c *Cache) regroup(index *catalog.Index, replicas []Replica) {
 	c.turns = slices.Clone(c.groups)
 }
 
+// renew takes another list of replicas. What is known of one holds while nothing
+// is ordered of it that its state depends on.
+func (c *Cache) renew(replicas []Replica) {
+	units, k := make([]unit, len(replicas)), 0
+	for i := range replicas {
+		for k < len(c.replicas) && c.replicas[k].ID < replicas[i].ID {
+			k++
+		}
+		if k == len(c.replicas) {
+			break
+		}
+		if was, r := &c.replicas[k], &replicas[i]; was.ID == r.ID && was.Phase == r.Phase && sameSlice(was.Shards, r.Shards) {
+			u := &c.units[k]
+			units[i] = unit{homes: u.homes, held: u.held, state: u.state}
+		}
+	}
+	c.replicas, c.units = replicas, units
+}
+
 // see looks at the nodes that are others than in the step before, and at the
 // replicas that stand there.
 func (s *step) see() {
 	c, nodes := s.cache, s.w.Fleet.Nodes()
 	s.nodes, s.fleet = nodes, s.w.Fleet
 	if len(c.nodes) != len(nodes) || c.nodes == nil || !c.compare(nodes) {
-		c.settleIn(s.w.Fleet)
+		c.settleIn(len(nodes))
 	}
 	c.nodes = nodes
 	for _, at := range c.again {
@@ -123,6 +141,9 @@ func (s *step) see() {
 	var missing []inventory.Allocation
 	for i := range c.units {
 		u := &c.units[i]
+		if u.state == "" {
+			s.findHomes(u)
+		}
 		if c.touched(u) {
 			u.state, u.held = s.stateOf(u), s.isHeld(u)
 		}
@@ -163,31 +184,23 @@ func (c *Cache) compare(nodes []*inventory.Node) bool {
 	return true
 }
 
-// settleIn finds the homes of all shards.
-func (c *Cache) settleIn(fleet *inventory.Snapshot) {
-	c.homes, c.again = c.homes[:0], c.again[:0]
-	c.marks, c.other = make([]mark, len(fleet.Nodes())), make([]bool, len(fleet.Nodes()))
+// settleIn begins anew with so many nodes: nothing is known of them.
+func (c *Cache) settleIn(nodes int) {
+	c.again = c.again[:0]
+	c.marks, c.other = make([]mark, nodes), make([]bool, nodes)
 	for i := range c.other {
 		c.other[i] = true
 	}
-	places := make(map[inventory.NodeID]int32, len(fleet.Nodes()))
-	for i, n := range fleet.Nodes() {
-		places[n.ID] = int32(i)
-	}
 	for i := range c.units {
-		for k := range c.units[i].Shards {
-			at, known := places[c.units[i].Shards[k].Spot.Node]
-			if !known {
-				at = nowhere
-			}
-			c.homes = append(c.homes, at)
-		}
+		c.units[i].state = "" // not looked at yet
 	}
-	rest := c.homes
-	for i := range c.units {
-		u := &c.units[i]
-		u.homes, rest = rest[:len(u.Shards):len(u.Shards)], rest[len(u.Shards):]
-		u.state = "" // not looked at yet
+}
+
+// findHomes finds the nodes of the unit's shards.
+func (s *step) findHomes(u *unit) {
+	u.homes = make([]int32, len(u.Shards))
+	for i := range u.Shards {
+		u.homes[i] = s.at(u.Shards[i].Spot.Node)
 	}
 }
 
