@@ -45,6 +45,8 @@ type agent struct {
 	shards  map[string]*shard
 
 	rev        uint64
+	saidRev    uint64    // of the newest thing said of a shard
+	toldRev    uint64    // the newest that was answered
 	heardAt    time.Time // when a control plane last answered
 	factsAt    time.Time // when facts were last sent and taken
 	factsNew   bool
@@ -84,7 +86,7 @@ func (a *agent) boot() {
 	if !a.powered || a.up {
 		return
 	}
-	a.up, a.rev, a.beatDue = true, 0, false
+	a.up, a.rev, a.saidRev, a.toldRev, a.beatDue = true, 0, 0, 0, false
 	a.run++
 	a.heardAt, a.factsNew, a.pollFailed = a.s.now, true, 0
 	for _, id := range slices.Sorted(maps.Keys(a.shards)) {
@@ -190,9 +192,11 @@ func (a *agent) hurry() {
 // beat sends what the control plane has not heard yet.
 func (a *agent) beat() {
 	b := report{run: a.run, factsNew: a.factsNew}
-	for _, id := range slices.Sorted(maps.Keys(a.shards)) {
-		if sh := a.shards[id]; sh.said && sh.told < sh.rev {
-			b.shards = append(b.shards, sh.status())
+	if a.saidRev > a.toldRev {
+		for _, id := range slices.Sorted(maps.Keys(a.shards)) {
+			if sh := a.shards[id]; sh.said && sh.told < sh.rev {
+				b.shards = append(b.shards, sh.status())
+			}
 		}
 	}
 	a.rev++
@@ -205,6 +209,10 @@ func (a *agent) beat() {
 // known there.
 func (a *agent) answered(rev uint64) {
 	a.heardAt = a.s.now
+	if a.toldRev >= a.saidRev {
+		return
+	}
+	a.toldRev = max(a.toldRev, rev)
 	for _, sh := range a.shards {
 		if sh.rev <= rev {
 			sh.told = sh.rev

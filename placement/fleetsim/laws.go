@@ -206,34 +206,35 @@ func (l *laws) preempted(w reconciler.World, plan reconciler.Plan) {
 // there is room.
 func (l *laws) bounds(w reconciler.World, plan reconciler.Plan, memory reconciler.Memory) {
 	after := merge(w.Replicas, plan.Actions)
+	l.notAbove(w, after)
 	for _, e := range w.Catalog.Entries() {
-		l.notAbove(w, after, &e)
 		l.notShort(w, after, &e, plan, memory)
 	}
 }
 
 // notAbove: what runs, and is neither lost nor about to be replaced, is never
 // more than allowed.
-func (l *laws) notAbove(w reconciler.World, after []reconciler.Replica, e *catalog.Entry) {
-	name := e.Model.Name
+func (l *laws) notAbove(w reconciler.World, after []reconciler.Replica) {
 	replaced := map[reconciler.ReplicaID]bool{}
 	for i := range after {
-		if r := &after[i]; r.Model == name && r.Phase == reconciler.Run && r.Replaces != "" {
+		if r := &after[i]; r.Phase == reconciler.Run && r.Replaces != "" {
 			replaced[r.Replaces] = true
 		}
 	}
-	n := 0
+	counts := map[catalog.Name]int{}
 	for i := range after {
 		r := &after[i]
-		if r.Model != name || r.Phase != reconciler.Run || replaced[r.ID] || r.Restart != "" || !r.DrainBy.IsZero() {
+		if r.Phase != reconciler.Run || replaced[r.ID] || r.Restart != "" || !r.DrainBy.IsZero() {
 			continue
 		}
 		if reconciler.StateOf(r, w.Fleet) != reconciler.StateLost {
-			n++
+			counts[r.Model]++
 		}
 	}
-	if _, most := e.Model.Bounds(); n > most {
-		l.s.violate("max", "%s has %d replicas and may have %d", name, n, most)
+	for _, e := range w.Catalog.Entries() {
+		if _, most := e.Model.Bounds(); counts[e.Model.Name] > most {
+			l.s.violate("max", "%s has %d replicas and may have %d", e.Model.Name, counts[e.Model.Name], most)
+		}
 	}
 }
 

@@ -57,18 +57,23 @@ func holdLaws(t *testing.T, text string, seed uint64, shrunk *atomic.Int32) {
 		return
 	}
 	small := fleetsim.Shrink(sc, func(sc *fleetsim.Scenario) bool { return broken(sc, seed) == law })
-	r := fleetsim.Run(small, lawOptions(), source(seed))
-	t.Errorf("the law of %s broke: %s\nwrite this to FILE and run: go run ./cmd/llmgw-control sim --heal --for 1h --seed %d FILE\n%s",
-		law, r.Violations[0].Text, seed, small)
+	r := fleetsim.Run(small, lawOptions(seed), source(seed))
+	t.Errorf("the law of %s broke: %s\nwrite this to FILE and run: go run ./cmd/llmgw-control sim --heal --for 1h --moves %g --seed %d FILE\n%s",
+		law, r.Violations[0].Text, lawOptions(seed).Reconciler.Moves, seed, small)
 }
 
-func lawOptions() fleetsim.Options {
-	return fleetsim.Options{For: time.Hour, Heal: true, FirstOnly: true}
+// lawOptions lets replicas be moved on every third seed, as many as there are.
+func lawOptions(seed uint64) fleetsim.Options {
+	o := fleetsim.Options{For: time.Hour, Heal: true, FirstOnly: true}
+	if seed%3 == 0 {
+		o.Reconciler.Moves = 100
+	}
+	return o
 }
 
 // broken is the first law that a scenario breaks. Empty: none.
 func broken(sc *fleetsim.Scenario, seed uint64) string {
-	if r := fleetsim.Run(sc, lawOptions(), source(seed)); r.Broke() {
+	if r := fleetsim.Run(sc, lawOptions(seed), source(seed)); r.Broke() {
 		return r.Violations[0].Law
 	}
 	return ""

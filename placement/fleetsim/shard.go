@@ -74,7 +74,7 @@ func (sh *shard) say(state inventory.ShardState) {
 	}
 	sh.state, sh.said = state, true
 	sh.a.rev++
-	sh.rev = sh.a.rev
+	sh.rev, sh.a.saidRev = sh.a.rev, sh.a.rev
 	sh.a.hurry()
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -28,6 +29,7 @@ func Command() *cli.Command {
 			&cli.Uint64Flag{Name: "seed", Value: 1, Usage: "`NUMBER` that chance begins with"},
 			&cli.DurationFlag{Name: "for", Usage: "how much virtual `TIME` is run; default: to the last event, and an hour"},
 			&cli.BoolFlag{Name: "heal", Usage: "make everything whole after the last event, and ask that it converges within 120 s and comes to rest"},
+			&cli.FloatFlag{Name: "moves", Usage: "`PERCENT` of the replicas that may be moved in an hour to make room; 0: none"},
 			&cli.StringFlag{Name: "journal", Usage: "write every decision with what it rests on to the journal in `FOLDER`, as a control plane does"},
 			&cli.StringFlag{Name: "replay", Usage: "decide again what the journal at `PATH` has (of sim, or of a control plane), and show what would differ"},
 		},
@@ -55,7 +57,11 @@ func run(ctx context.Context, out io.Writer, cmd *cli.Command) (err error) {
 	if cmd.Duration("for") < 0 {
 		return badInput("--for is below zero; give it a span such as 24h")
 	}
+	if m := cmd.Float("moves"); !(m >= 0 && m <= 100) {
+		return badInput("--moves is %v; give it a share from 0 to 100", m)
+	}
 	o := fleetsim.Options{For: cmd.Duration("for"), Heal: cmd.Bool("heal")}
+	o.Reconciler.Moves = cmd.Float("moves")
 	if dir := cmd.String("journal"); dir != "" {
 		j, failed := openJournal(ctx, dir)
 		if failed != nil {
@@ -64,6 +70,8 @@ func run(ctx context.Context, out io.Writer, cmd *cli.Command) (err error) {
 		defer func() { err = errors.Join(err, j.close()) }()
 		o.Passed = j.note
 	}
+	// A run makes much that is soon of no use, and keeps little.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	report := fleetsim.Run(sc, o, source(cmd.Uint64("seed")))
 	if _, err := fmt.Fprint(out, report); err != nil {
 		return err
