@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/tinygguf"
@@ -25,8 +27,9 @@ func TestSDKs(t *testing.T) {
 	needLlamaServer(t)
 	p := startDev(t, t.TempDir())
 	p.untilNode("here", "ready")
-	broken := httptest.NewServer(http.HandlerFunc(breakOff))
+	broken, slow := httptest.NewServer(http.HandlerFunc(breakOff)), httptest.NewServer(http.HandlerFunc(takeLong))
 	t.Cleanup(broken.Close)
+	t.Cleanup(slow.Close)
 	model := func(name string, o tinygguf.Options, args ...string) {
 		p.add(catalog.Model{Name: catalog.Name(name), Source: "file://" + gguf(t, o), Profiles: []catalog.Profile{
 			{Name: "cpu", Engine: catalog.EngineLlamaCPP, Context: 8192, Slots: 4, Args: args},
@@ -35,9 +38,11 @@ func TestSDKs(t *testing.T) {
 	model("tiny", tinygguf.Options{End: -30, Context: 1 << 14})
 	model("tools", tinygguf.Options{Tools: true})
 	model("vectors", tinygguf.Options{Pooling: "mean"}, "--embeddings")
-	p.add(catalog.Model{Name: "broken", Profiles: []catalog.Profile{
-		{Name: "theirs", Engine: catalog.EngineStatic, Endpoints: []catalog.Endpoint{{URL: broken.URL}}},
-	}})
+	for name, url := range map[catalog.Name]string{"broken": broken.URL, "slow": slow.URL} {
+		p.add(catalog.Model{Name: name, Profiles: []catalog.Profile{
+			{Name: "theirs", Engine: catalog.EngineStatic, Endpoints: []catalog.Endpoint{{URL: url}}},
+		}})
+	}
 	for _, name := range []string{"tiny", "tools", "vectors"} {
 		p.untilReady(name, 1)
 	}
@@ -60,14 +65,37 @@ func TestSDKs(t *testing.T) {
 
 // breakOff is an engine that is cut off in the middle of its answer.
 func breakOff(w http.ResponseWriter, req *http.Request) {
+	if begins(w, req, "half", "null") {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// takeLong is an engine whose header comes when its first token does, after the
+// client has heard a comment.
+func takeLong(w http.ResponseWriter, req *http.Request) {
+	if req.URL.Path == "/v1/chat/completions" {
+		select {
+		case <-req.Context().Done():
+			return
+		case <-time.After(17 * time.Second):
+		}
+	}
+	if begins(w, req, "at last", `"stop"`) {
+		_, _ = w.Write([]byte("data: [DONE]\n\n"))
+	}
+}
+
+// begins answers with a stream's first event, and other requests than for a chat
+// with what probes like.
+func begins(w http.ResponseWriter, req *http.Request, text, finish string) bool {
 	if req.URL.Path != "/v1/chat/completions" {
 		_, _ = w.Write([]byte(`{"status":"ok"}`))
-		return
+		return false
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = w.Write([]byte(`data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"broken","choices":[{"index":0,"delta":{"role":"assistant","content":"half"},"finish_reason":null}]}` + "\n\n"))
+	_, _ = fmt.Fprintf(w, `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":%q},"finish_reason":%s}]}`+"\n\n", text, finish)
 	w.(http.Flusher).Flush()
-	panic(http.ErrAbortHandler)
+	return true
 }
 
 // nodeClients gives a folder with the programs for Node beside what they import.

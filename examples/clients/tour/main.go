@@ -2,8 +2,9 @@
 // tools, embeddings, leaving early, and meeting errors. It says in one line of
 // JSON what each came to, and ends at the first that fails.
 //
-// It wants the models tiny, tools and vectors, and a model broken whose engine
-// breaks off after the word "half". The end-to-end tests serve them.
+// It wants the models tiny, tools and vectors; a model slow that says "at last"
+// after a long time; and a model broken whose engine breaks off after the word
+// "half". The end-to-end tests serve them.
 //
 //	OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_API_KEY=sk-llmgw-… go run ./tour
 package main
@@ -63,5 +64,6 @@ var stops = []struct {
 	{"abort", abort},
 	{"unknown model", unknownModel},
 	{"wrong key", wrongKey},
+	{"slow stream", slowStream},
 	{"broken stream", brokenStream},
 }

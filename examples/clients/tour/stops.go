@@ -205,6 +205,19 @@ func wrongKey(ctx context.Context, c *openai.Client) (saw, error) {
 	return saw{}, nil
 }
 
+func slowStream(ctx context.Context, c *openai.Client) (saw, error) {
+	s := c.Chat.Completions.NewStreaming(ctx, ask("slow", 5))
+	defer s.Close()
+	text := ""
+	for s.Next() {
+		text += s.Current().Choices[0].Delta.Content
+	}
+	if s.Err() != nil || text != "at last" {
+		return saw{}, fmt.Errorf("the answer is %q: %w", text, s.Err())
+	}
+	return saw{}, nil
+}
+
 func brokenStream(ctx context.Context, c *openai.Client) (saw, error) {
 	s := c.Chat.Completions.NewStreaming(ctx, ask("broken", 5))
 	defer s.Close()

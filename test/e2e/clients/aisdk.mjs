@@ -99,6 +99,10 @@ await check("wrong key", async () => {
   assert.deepEqual([e.statusCode, e.data.error.code], [401, "invalid_api_key"]);
 });
 
+await check("slow stream", async () => {
+  assert.equal(await streamText({ model: router("slow"), prompt, ...once }).text, "at last");
+});
+
 await check("broken stream", async () => {
   const result = streamText({ model: router("broken"), prompt, onError() {}, ...once });
   let text = "", failed;

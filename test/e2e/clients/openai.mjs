@@ -130,6 +130,13 @@ await check("prompt too long", async () => {
   assert.equal(e.code, "context_length_exceeded");
 });
 
+await check("slow stream", async () => {
+  const stream = await client.chat.completions.create({ model: "slow", messages, stream: true });
+  let text = "";
+  for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? "";
+  assert.equal(text, "at last");
+});
+
 await check("broken stream", async () => {
   const stream = await client.chat.completions.create({ model: "broken", messages, stream: true });
   let text = "";
