@@ -6,5 +6,5 @@ package fix_test
 // every two changes.
 const (
 	seeds     = 1_000
-	pairSeeds = 120
+	pairSeeds = 80
 )
