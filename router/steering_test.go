@@ -227,6 +227,38 @@ func TestLongPromptsAreNotSlowReplicas(t *testing.T) {
 	})
 }
 
+// Many at once, while replicas come and go, leave nothing behind and are each
+// explained by a choice of their own.
+func TestManyChoicesAtOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, steered, func(w *world) {
+		w.readers(4, nil)
+		all := w.fleet.Backends("m")
+		var wg sync.WaitGroup
+		for n := range 40 {
+			wg.Go(func() {
+				for turn := range 8 {
+					if n == 0 {
+						w.fleet.Set("m", all[turn%3:]...)
+					}
+					a := w.post(chatPath, chatOf(fmt.Sprint("who", n%7), 8<<10, strings.Repeat("t", 100*turn)))
+					made := w.router.Decisions(a.header.Get("X-Request-Id"))
+					if a.status != http.StatusOK || len(made) != 1 || len(made[0].Options) < 2 {
+						t.Errorf("answered %d, explained by %+v", a.status, made)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		w.fleet.Set("m", all...)
+		for _, b := range all {
+			if c := w.look(b.ID); c.Outstanding != 0 || c.Wait != 0 {
+				t.Errorf("all has ended, and %s is %+v", b.ID, c)
+			}
+		}
+	})
+}
+
 // What is known of a replica that is gone is forgotten.
 func TestReplicasThatAreGoneAreForgotten(t *testing.T) {
 	t.Parallel()

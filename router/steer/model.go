@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// blocksOfModel bounds what is kept for one model: some three megabytes.
+	// blocksOfModel bounds what is kept for one model: some four megabytes.
 	blocksOfModel = 32 << 10
 	// horizon is the time over which demand is measured. Any from ten seconds to five minutes gives the same choices but
 	// for a hundredth.

@@ -23,7 +23,7 @@ func requestSections() []section {
 			{what: "replica that has requests and gives nothing is the last choice after", value: "{router/outlier Silent}", why: "it hangs, or prefills: what runs there goes on"},
 			{what: "share of a replica that has come, or come back, grows for", value: "{router/outlier SlowStart}", why: "it is cold"},
 			{what: "demand, by which a replica is chosen, is that of the last", value: "{router/steer horizon}", why: "ten seconds and five minutes give the same choices but for a hundredth"},
-			{what: "beginnings of prompts remembered: blocks of one model / of one prompt", value: "{router/steer blocksOfModel} / {router/steer maxBlocks}", why: "some three megabytes a model; a block is 256 bytes to 16 KiB"},
+			{what: "beginnings of prompts remembered: blocks of one model / of one prompt", value: "{router/steer blocksOfModel} / {router/steer maxBlocks}", why: "some four megabytes a model; a block is 256 bytes to 16 KiB"},
 			{what: "choices of replicas kept to be explained / replicas in each", value: "{router decisionsKept} / {router optionsKept}", why: "some megabytes; the newest ones, in memory"},
 			{what: "end of a stream after its end mark", value: "{router afterDone}", why: "the client has all there is"},
 			{what: "largest Retry-After passed on", value: "{router maxRetryAfter}", why: "clients believe it"},
