@@ -12,6 +12,7 @@ trap 'rm -rf "$dir"' EXIT
 
 mkdir -p "$dir/peers/bin"
 cp bin/llmgw-control "$dir/peers/bin/"
+"$go" build -o "$dir/peers/bin/bare" ./bench/gateway/bare
 cp -r bench/gateway/targets "$dir/targets"
 
 # A key for this run alone; its hash is declared, as an operator would.
@@ -25,7 +26,9 @@ done
 
 (cd "$harness" && "$go" build -o "$dir/harness" ./bench)
 "$dir/harness" -upstreams 4 -targets "$dir/targets" -peers "$dir/peers" -out "$dir/out" -rounds "${ROUNDS:-5}" \
-	-scenarios "${SCENARIOS:-json-c1,json-c32,json-c256,json-64k-c8,sse-c32,sse-paced-c64}" \
-	-proxies "${PROXIES:-direct,gofloor,goproxy,llmgw}"
+	-scenarios "${SCENARIOS:-json-c1,json-500rps,json-c32,json-c256,json-64k-c8,sse-c32,sse-paced-c64,idle-5k}" \
+	-proxies "${PROXIES:-direct,gofloor,goproxy,llmgw,llmgw-bare}"
+"$go" run ./bench/gateway/faults -control "$dir/peers/bin/llmgw-control" -config "$dir/targets/llmgw/llmgw.yaml" \
+	-key "$key" -out "$dir/faults.json"
 echo
-"$go" run ./bench/gateway "$dir/out/results.json"
+"$go" run ./bench/gateway "$dir/out/results.json" "$dir/faults.json"

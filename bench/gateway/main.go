@@ -6,11 +6,15 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: gateway RESULTS.json")
+	if len(os.Args) != 2 && len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: gateway RESULTS.json [FAULTS.json]")
 		os.Exit(2)
 	}
-	met, err := report(os.Stdout, os.Args[1])
+	var faults string
+	if len(os.Args) == 3 {
+		faults = os.Args[2]
+	}
+	met, err := report(os.Stdout, os.Args[1], faults)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gateway:", err)
 		os.Exit(2)

@@ -107,6 +107,8 @@ func roofWalls() []wall {
 		{room: "internal/tinygguf"},
 		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},
 		{room: "bench/gateway"},
+		{room: "bench/gateway/bare", may: []string{"router", "catalog", "storage", "internal/socket"}},
+		{room: "bench/gateway/faults"},
 		{room: "bench/placement", may: []string{"placement", "placement/fix", "placement/reconciler", "catalog", "inventory", "inventory/inventorytest"}},
 		{room: "bench/routing", may: []string{"router", "router/steer"}},
 
