@@ -212,8 +212,8 @@ func (s *sheet) loop(path string) error {
 		return err
 	}
 	for _, l := range all {
-		of := fmt.Sprintf("loop, %d nodes, %d replicas", l.Nodes, l.Replicas)
-		s.most(of, "a pass with nothing to do, ms", l.Idle, 5)
+		of := fmt.Sprintf("loop, %d nodes", l.Nodes)
+		s.most(of, fmt.Sprintf("a pass with nothing to do, %d replicas, ms", l.Replicas), l.Idle, 5)
 		s.most(of, "a pass with nothing to do, allocations", l.IdleAllocs, 100)
 		s.most(of, "a pass with nothing to do, 100 beats, ms", l.Beats, 5)
 		s.most(of, fmt.Sprintf("a PDU lost, %d replicas, decided in, ms", l.Lost/lossRepeats), l.Loss, 50)

@@ -118,7 +118,11 @@ func newLoop(nodes int) (*looping, error) {
 	}
 	entries := make([]catalog.Entry, loopModels)
 	for i := range entries {
-		entries[i] = catalog.Entry{Revision: 1, Model: loopModel(i, 2*nodes/loopModels)}
+		replicas := 2 * nodes / loopModels
+		if i < 2*nodes%loopModels {
+			replicas++
+		}
+		entries[i] = catalog.Entry{Revision: 1, Model: loopModel(i, replicas)}
 	}
 	now := time.Unix(1_700_000_000, 0)
 	l := &looping{world: reconciler.World{

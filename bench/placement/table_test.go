@@ -60,7 +60,7 @@ func TestLoop(t *testing.T) {
 	var out bytes.Buffer
 	_ = table(&out, dir) // a busy machine may miss a time
 	for _, want := range []string{
-		"| loop, 1000 nodes, 1800 replicas | a pass with nothing to do, ms ",
+		"| loop, 1000 nodes               | a pass with nothing to do, 2000 replicas, ms ",
 		"| a PDU lost, others that were touched           |      0.000 |     <= 0.000 | met",
 		"| a PDU lost, placed after a lower class         |      0.000 |     <= 0.000 | met",
 		"| explain with a fix, ms ",
