@@ -41,8 +41,10 @@ type control struct {
 	// busy: a pass is under way. again: something changed meanwhile.
 	busy, again bool
 	lastPass    time.Time
-	// due is when the next pass is, so that one is not asked for twice.
-	due time.Time
+	// due is when the next pass is, so that one is not asked for twice; calls
+	// counts what asked, of which the last one holds.
+	due   time.Time
+	calls int
 	// plan is the newest one, acted when one last ordered anything.
 	plan  reconciler.Plan
 	acted time.Time
@@ -112,9 +114,11 @@ func (c *control) lookAt(t time.Time) {
 	if !c.due.IsZero() && !t.Before(c.due) {
 		return
 	}
+	c.calls++
+	call := c.calls
 	c.due = t
 	c.s.at(t, func() {
-		if c.due.Equal(t) && !c.busy {
+		if c.calls == call && !c.busy {
 			c.pass()
 		}
 	})
