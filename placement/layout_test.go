@@ -11,9 +11,9 @@ import (
 	"llmgw.io/llmgw/placement"
 )
 
-// TestDevicesEqualBruteForce compares the devices that are taken on generated
+// TestDevicesDifferential compares the devices that are taken on generated
 // topologies with the best of all sets of that size.
-func TestDevicesEqualBruteForce(t *testing.T) {
+func TestDevicesDifferential(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(bruteSeeds) {
 		rng := rand.New(rand.NewPCG(seed, 5))
