@@ -302,3 +302,70 @@ func sameRow(a, b *storage.Request) bool {
 	}
 	return reflect.DeepEqual(x, y)
 }
+
+// However an engine's stream is framed and wherever its packets end, the client
+// gets the engine's bytes: in chunks of any size, or up to the end of the
+// connection.
+func TestStreamsHoweverFramed(t *testing.T) {
+	t.Parallel()
+	for _, r := range recordings(t) {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBare(t)
+			want := string(b.stream(t, r.path, r.body(true), r.whole))
+			row := b.ship(t)[0]
+			inWorld(t, func(c *router.Config) { c.Limits.Retries, c.AccessLog = -1, false }, func(w *world) {
+				seed := fnv.New64()
+				fmt.Fprint(seed, r.name)
+				rnd := rand.New(rand.NewPCG(2, seed.Sum64()))
+				for try := range 12 {
+					w.fleet.Set("m", w.serve(fmt.Sprint("r", try), framed(r.whole, try%3 == 0, rnd)))
+					if a := w.post(r.path, r.body(true)); a.body != want || a.err != nil {
+						t.Fatalf("the client got %v\n%q\nwant\n%q", a.err, a.body, want)
+					}
+				}
+				rows := w.rows()
+				for _, got := range rows {
+					if got.Outcome != row.Outcome || got.PromptTokens != row.PromptTokens || got.CompletionTokens != row.CompletionTokens || got.CachedTokens != row.CachedTokens || got.Estimated != row.Estimated {
+						t.Fatalf("a row is %+v, and without a network %+v", got, row)
+					}
+				}
+				if len(rows) != 12 {
+					t.Errorf("there are %d rows", len(rows))
+				}
+			})
+		})
+	}
+}
+
+// framed answers with a stream in chunks of random sizes, or in one that the end
+// of the connection ends, written in pieces of random sizes.
+func framed(whole []byte, toTheEnd bool, rnd *rand.Rand) http.HandlerFunc {
+	var text bytes.Buffer
+	text.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n")
+	if toTheEnd {
+		text.WriteString("\r\n")
+		text.Write(whole)
+	} else {
+		text.WriteString("Transfer-Encoding: chunked\r\n\r\n")
+		for rest := whole; len(rest) > 0; {
+			n := 1 + rnd.IntN(min(len(rest), 200))
+			fmt.Fprintf(&text, "%x\r\n%s\r\n", n, rest[:n])
+			rest = rest[n:]
+		}
+		text.WriteString("0\r\n\r\n")
+	}
+	return func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.Copy(io.Discard, req.Body)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for rest := text.Bytes(); len(rest) > 0 && err == nil; {
+			n := 1 + rnd.IntN(min(len(rest), 300))
+			_, err = conn.Write(rest[:n])
+			rest = rest[n:]
+		}
+	}
+}
