@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -130,7 +131,7 @@ func word(n *inventory.Node, key, value string, has bool) error {
 	if l := inventory.Level(key); l != inventory.LevelNode && l.Valid() || key == "pool" {
 		return label(n, inventory.LabelPrefix+key, value)
 	}
-	return fmt.Errorf("%s= means nothing here; see inventorytest.Parse for the words there are", key)
+	return fmt.Errorf("%s= means nothing here; want %s=, pool= or label.KEY=, and rack=, row=, room=, site= or pdu=", key, strings.Join(slices.Sorted(maps.Keys(keys)), "=, "))
 }
 
 // keys are the words with a value, beside labels.

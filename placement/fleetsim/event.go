@@ -71,11 +71,18 @@ func verbs() map[string]verb {
 	}
 }
 
+// longest is how long after the beginning an event may come: all time up to it is
+// run, and a slip of the pen must not run for ever.
+const longest = 366 * 24 * time.Hour
+
 func (s *Scenario) readEvent(l line) error {
 	after, rest, _ := strings.Cut(l.text, " ")
 	d, err := time.ParseDuration(after)
 	if err != nil || d < 0 {
 		return fmt.Errorf("%q is no span; begin an event with how long after the beginning it comes, such as 8h30m", after)
+	}
+	if d > longest {
+		return fmt.Errorf("%q is beyond the %d hours that a trace may last", after, longest/time.Hour)
 	}
 	w := parseWords(rest)
 	v, ok := verbs()[w.arg(0)]

@@ -131,12 +131,11 @@ func readGPU(w *words, p *catalog.Profile) {
 	}
 	count, class, _ := strings.Cut(v, "x")
 	n, err := strconv.Atoi(count)
-	if err != nil || n < 0 {
-		w.fail("gpu=%s is no number of devices; write gpu=8xH100-80, or gpu=2 for any class", v)
+	if err != nil || n < 1 {
+		w.fail("gpu=%s is no number of devices; write gpu=8xH100-80, gpu=2 for any class, or leave it out for none", v)
 	}
-	if g.Count, g.Class = n, inventory.Class(class); n > 0 {
-		p.GPU = &g
-	}
+	g.Count, g.Class = n, inventory.Class(class)
+	p.GPU = &g
 }
 
 // weights are how much an engine of the model reads, in bytes.

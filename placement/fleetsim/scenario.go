@@ -178,12 +178,31 @@ func (s *Scenario) check() []error {
 			bad = append(bad, fmt.Errorf("line %d: %w", s.lineOf(inModels, string(d.model.Name)), err))
 		}
 	}
+	models := s.named()
 	for _, e := range s.events {
-		if err := e.check(s.fleet); err != nil {
+		err := e.check(s.fleet)
+		if err == nil && e.name != "" && !models[e.name] {
+			err = fmt.Errorf("%s: there is no model %q; name one of the part models, or one that an event adds", e.verb, e.name)
+		}
+		if err != nil {
 			bad = append(bad, fmt.Errorf("line %d: %w", e.line, err))
 		}
 	}
 	return bad
+}
+
+// named are the models that there are at some time.
+func (s *Scenario) named() map[catalog.Name]bool {
+	out := map[catalog.Name]bool{}
+	for _, d := range s.models {
+		out[d.model.Name] = true
+	}
+	for _, e := range s.events {
+		if e.verb == "model" {
+			out[e.name] = true
+		}
+	}
+	return out
 }
 
 func (s *Scenario) lineOf(in section, about string) int {
