@@ -32,7 +32,11 @@ func (l *looking) whyNot() string {
 	}
 	reason, count := placement.Reason(""), 0
 	for _, r := range append(placement.Reasons(), slices.Sorted(maps.Keys(l.counts))...) { // an embedder's own come last
-		if n := l.counts[r]; r != "" && n > count {
+		n := l.counts[r]
+		if r == "" || n == 0 {
+			continue
+		}
+		if nearer := otherKind(reason) && !otherKind(r); count == 0 || nearer || n > count && otherKind(reason) == otherKind(r) {
 			reason, count = r, n
 		}
 	}
@@ -45,6 +49,15 @@ func (l *looking) whyNot() string {
 		advice = "what runs there is of a higher class or the model's own, or to stop it is not enough; add nodes"
 	}
 	return fmt.Sprintf("of %s %d say: %s; %s.", counted(len(l.members)), count, text, advice)
+}
+
+// otherKind reports whether a reason says that a node is of another kind than the
+// profile asks for. Most nodes of a mixed fleet are; about what the rest say people
+// can do something.
+func otherKind(reason placement.Reason) bool {
+	return slices.Contains([]placement.Reason{
+		placement.Pool, placement.Labels, placement.DeviceClass, placement.NoDevices, placement.MIGGroup, placement.ComputeCapability,
+	}, reason)
 }
 
 // nowhere reports whether no node says the domain that the profile bounds.

@@ -3,9 +3,12 @@ package reconciler_test
 import (
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/inventory/inventorytest"
 	"llmgw.io/llmgw/placement/reconciler"
 )
 
@@ -48,4 +51,24 @@ func (b *sandbox) planHold(w words) (string, error) {
 	}
 	fmt.Fprintf(&out, "takes %s\n", p.Lasts)
 	return out.String(), nil
+}
+
+// What fits nowhere says so of every profile.
+func TestPlanHoldNamesEveryProfile(t *testing.T) {
+	t.Parallel()
+	fleet, err := inventorytest.Parse("a1 gpu=2xL4-24 rack=r1 alloc=m-1.0:m:0\nb1 gpu=2xL4-24 rack=r2 alloc=n-1.0:n:0-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, large := catalog.Profile{Name: "small", Engine: catalog.EngineVLLM, GPU: &catalog.GPU{Count: 1}}, catalog.Profile{Name: "large", Engine: catalog.EngineVLLM, GPU: &catalog.GPU{Count: 4}}
+	v := &reconciler.View{
+		Fleet:    fleet,
+		Catalog:  catalog.NewIndex(1, []catalog.Entry{{Model: catalog.Model{Name: "m", Profiles: []catalog.Profile{small, large}}}}),
+		Replicas: []reconciler.Replica{{ID: "m-1", Model: "m", Profile: small, Phase: reconciler.Run, Shards: []reconciler.Shard{{ID: "m-1.0", Spot: fleet.Nodes()[0].Allocations[0]}}}},
+	}
+	p := reconciler.Reconciler{}.PlanHold(v, inventory.Hold{Domain: inventory.Domain{Level: inventory.LevelRack, Name: "r1"}}, time.Unix(1, 0), nil)
+	want := "(as small looked at 2: chosen 0, held 1, devices_busy 1) (as large looked at 2: chosen 0, held 1, no_devices 1)"
+	if len(p.Shortfall) != 1 || !strings.Contains(p.Shortfall[0], want) {
+		t.Errorf("want %q in %q", want, p.Shortfall)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"llmgw.io/llmgw/catalog"
@@ -153,11 +154,11 @@ func (p *holdPlanner) move(m *heldModel) {
 }
 
 func shortfall(m *heldModel, r *Replica, trace placement.Trace, left int) string {
-	why := ""
-	for _, p := range trace.Profiles {
-		why = fmt.Sprintf(" (as %s %s)", p.Profile, p)
+	why := make([]string, len(trace.Profiles))
+	for i, p := range trace.Profiles {
+		why[i] = fmt.Sprintf(" (as %s %s)", p.Profile, p)
 	}
-	text := fmt.Sprintf("Replica %s fits nowhere else%s; it would be stopped after %s.", r.ID, why, NodeDrainTimeout)
+	text := fmt.Sprintf("Replica %s fits nowhere else%s; it would be stopped after %s.", r.ID, strings.Join(why, ""), NodeDrainTimeout)
 	if left = max(0, left); left < m.Floor {
 		text += fmt.Sprintf(" Model %s would have %d ready, and %d are wanted at least.", m.Model, left, m.Floor)
 	}
