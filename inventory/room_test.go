@@ -161,3 +161,27 @@ func TestWithAndWithoutAreCopies(t *testing.T) {
 		t.Errorf("want all as before, got %s", got)
 	}
 }
+
+// TestWithInAnyOrder: allocations are made on each node that they name, in
+// whatever order they come, and those on unknown nodes are left out.
+func TestWithInAnyOrder(t *testing.T) {
+	t.Parallel()
+	fleet, err := inventorytest.Parse("a\nb\nc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := func(node inventory.NodeID, shard string, memory int64) inventory.Allocation {
+		return inventory.Allocation{Shard: shard, Replica: shard, Node: node, MemoryMB: memory}
+	}
+	with := fleet.With(on("c", "z", 1), on("a", "y", 1), on("nowhere", "v", 1), on("c", "x", 1), on("a", "y", 2))
+	if with.Node("b") != fleet.Node("b") || len(fleet.Node("a").Allocations) > 0 {
+		t.Error("want what is not touched shared, and what is copied")
+	}
+	// Of two for one shard the later one stands.
+	if got := with.Node("a").Allocations; len(got) != 1 || got[0].MemoryMB != 2 {
+		t.Errorf("a has %+v", got)
+	}
+	if got := with.Node("c").Allocations; len(got) != 2 || got[0].Shard != "x" || got[1].Shard != "z" {
+		t.Errorf("c has %+v", got)
+	}
+}

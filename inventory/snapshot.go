@@ -32,22 +32,34 @@ func (s *Snapshot) Nodes() []*Node { return s.nodes }
 
 // Node returns one node, or nil when there is none of that id.
 func (s *Snapshot) Node(id NodeID) *Node {
-	i, ok := slices.BinarySearchFunc(s.nodes, id, func(n *Node, id NodeID) int { return cmp.Compare(n.ID, id) })
+	i, ok := s.find(id)
 	if !ok {
 		return nil
 	}
 	return s.nodes[i]
 }
 
+func (s *Snapshot) find(id NodeID) (int, bool) {
+	return slices.BinarySearchFunc(s.nodes, id, func(n *Node, id NodeID) int { return cmp.Compare(n.ID, id) })
+}
+
 // With returns a snapshot in which the allocations are made; nodes they do not
 // touch are shared with s. Allocations on unknown nodes are left out.
 func (s *Snapshot) With(as ...Allocation) *Snapshot {
-	return s.edit(func(n *Node) *Node {
-		if slices.ContainsFunc(as, func(a Allocation) bool { return a.Node == n.ID }) {
-			return n.with(as)
+	as = slices.Clone(as)
+	slices.SortStableFunc(as, func(a, b Allocation) int { return cmp.Compare(a.Node, b.Node) })
+	out := &Snapshot{version: s.version, nodes: slices.Clone(s.nodes), holds: s.holds, inForce: s.inForce}
+	for len(as) > 0 {
+		n := 1
+		for n < len(as) && as[n].Node == as[0].Node {
+			n++
 		}
-		return n
-	})
+		if i, known := s.find(as[0].Node); known {
+			out.nodes[i] = s.nodes[i].with(as[:n])
+		}
+		as = as[n:]
+	}
+	return out
 }
 
 // Without returns a snapshot in which the replica occupies nothing.
