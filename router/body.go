@@ -116,43 +116,50 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// sentBody is a request's body on its way to a replica.
+// sentBody is a request's body on its way to a replica: pieces of a buffer, and
+// small ones beside.
 type sentBody struct {
-	mu  sync.Mutex
-	buf *buffer // nil when closed
-	off int
-	one [1][]byte
+	mu     sync.Mutex
+	buf    *buffer  // nil when closed
+	pieces [][]byte // shared with others who send the same
+	off    int      // of the first
+	whole  [1][]byte
 }
 
-func (b *buffer) send() *sentBody {
+// send gives the buffer's bytes, or pieces of them with others between.
+func (b *buffer) send(pieces [][]byte) *sentBody {
 	b.retain()
-	return &sentBody{buf: b}
+	s := &sentBody{buf: b, pieces: pieces}
+	if pieces == nil {
+		s.whole[0] = b.b
+		s.pieces = s.whole[:]
+	}
+	return s
 }
 
-// Slices gives the bytes at once; they stay as they are until Close.
+// Slices gives the bytes at once, of a body that was not read yet; they stay as
+// they are until Close.
 func (s *sentBody) Slices() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.buf == nil {
-		return nil
-	}
-	s.one[0] = s.buf.b[s.off:]
-	return s.one[:]
+	return s.pieces
 }
 
 // Read gives the next bytes; after Close there are none, since the memory may
 // belong to another request by then.
-func (s *sentBody) Read(p []byte) (int, error) {
+func (s *sentBody) Read(p []byte) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.buf == nil {
 		return 0, errOver
 	}
-	if s.off == len(s.buf.b) {
+	if len(s.pieces) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, s.buf.b[s.off:])
-	s.off += n
+	n = copy(p, s.pieces[0][s.off:])
+	if s.off += n; s.off == len(s.pieces[0]) {
+		s.pieces, s.off = s.pieces[1:], 0
+	}
 	return n, nil
 }
 
@@ -161,6 +168,14 @@ func (s *sentBody) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.buf.release()
-	s.buf = nil
+	s.buf, s.pieces = nil, nil
 	return nil
+}
+
+// length is how many bytes there are.
+func (s *sentBody) length() (n int64) {
+	for _, p := range s.pieces {
+		n += int64(len(p))
+	}
+	return n
 }

@@ -52,11 +52,6 @@ type exchange struct {
 	steered *steering
 	ticket  steer.Ticket
 	found   steer.Found
-	// sent is the body as it goes to the replica, under the name it serves.
-	sent     *buffer
-	sentName string
-	// sentAdapter is the place of the adapter that sent asks for; 0 none.
-	sentAdapter int
 	// unwished: replicas are not asked for usage that only we want.
 	unwished bool
 }
@@ -87,8 +82,7 @@ func (x *exchange) end() {
 // long.
 func (x *exchange) letGo() {
 	x.body.release()
-	x.sent.release()
-	x.body, x.sent = nil, nil
+	x.body = nil
 	if x.scratch != nil {
 		scratches.Put(x.scratch)
 		x.scratch = nil

@@ -177,10 +177,12 @@ func (t *try) do(ctx context.Context) *failure {
 
 // request is what the replica is sent.
 func (t *try) request(ctx context.Context, u *url.URL) *http.Request {
-	body := t.x.bodyFor(t.g.served(t.b))
+	pieces := t.x.bodyFor(t.g.served(t.b))
+	from := t.x.body
+	body := from.send(pieces)
 	return (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: t.header(ctx), Body: body.send(), ContentLength: int64(len(body.b)),
-		GetBody: func() (io.ReadCloser, error) { return body.send(), nil },
+		Method: http.MethodPost, URL: u, Host: u.Host, Header: t.header(ctx), Body: body, ContentLength: body.length(),
+		GetBody: func() (io.ReadCloser, error) { return from.send(pieces), nil },
 		Proto:   "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(ctx)
 }
@@ -229,21 +231,14 @@ func (t *try) header(ctx context.Context) http.Header {
 }
 
 // bodyFor is the body as a replica gets it that serves under that name, with the
-// adapter at that place.
-func (x *exchange) bodyFor(served string, adapter int) *buffer {
+// adapter at that place: in pieces, since a long prompt should be there once.
+// Nil: it is as the client sent it.
+func (x *exchange) bodyFor(served string, adapter int) [][]byte {
 	e := x.edits(served, adapter)
 	if e.Model == "" && e.Adapter == 0 && x.asked.Present()&e.Strip == 0 && (!e.IncludeUsage || x.asked.IncludeUsage) {
-		return x.body
+		return nil
 	}
-	if x.sent == nil || x.sentName != served || x.sentAdapter != adapter {
-		x.sent.release()
-		x.sent, x.sentName, x.sentAdapter = newBuffer(), served, adapter
-		if room := len(x.body.b) + 256; cap(x.sent.b) < room {
-			x.sent.b = make([]byte, 0, room)
-		}
-		x.sent.b = openai.Rewrite(x.sent.b, x.body.b, &x.asked, e)
-	}
-	return x.sent
+	return openai.Pieces(nil, x.body.b, &x.asked, e)
 }
 
 // isEncoded reports whether an engine compressed its answer though plain bytes

@@ -22,10 +22,4 @@ func (x *exchange) wishRefused(f *failure) bool {
 
 // setUnwished says whether replicas are not asked for usage, as the client is not
 // asking either.
-func (x *exchange) setUnwished(on bool) {
-	if x.unwished != on {
-		x.unwished = on
-		x.sent.release() // it was made the other way
-		x.sent = nil
-	}
-}
+func (x *exchange) setUnwished(on bool) { x.unwished = on }

@@ -1,6 +1,9 @@
 package openai
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Edits are the changes that Rewrite makes. The zero value changes nothing.
 type Edits struct {
@@ -46,6 +49,32 @@ func (ps *patches) add(p patch) {
 // very body. dst and body must not overlap.
 func Rewrite(dst, body []byte, req *Request, e Edits) []byte {
 	var ps patches
+	ps.fill(req, e)
+	from := 0
+	for i := range ps.n {
+		p := &ps.list[i]
+		dst = p.appendText(append(dst, body[from:p.from]...))
+		from = p.to
+	}
+	return append(dst, body[from:]...)
+}
+
+// Pieces appends to dst what Rewrite gives, in pieces: what stays of body is not copied. None of them is empty.
+func Pieces(dst [][]byte, body []byte, req *Request, e Edits) [][]byte {
+	var ps patches
+	ps.fill(req, e)
+	dst = slices.Grow(dst, 2*ps.n+1)
+	from := 0
+	for i := range ps.n {
+		p := &ps.list[i]
+		dst = appendPiece(appendPiece(dst, body[from:p.from]), p.appendText(nil))
+		from = p.to
+	}
+	return appendPiece(dst, body[from:])
+}
+
+// fill makes the patches for the edits.
+func (ps *patches) fill(req *Request, e Edits) {
 	if e.Model != "" {
 		e.Strip &^= 1 << FieldModel
 	}
@@ -65,20 +94,25 @@ func Rewrite(dst, body []byte, req *Request, e Edits) []byte {
 	if e.Adapter > 0 {
 		ps.askAdapter(req, e.Adapter, &kept)
 	}
-	from := 0
-	for _, p := range ps.list[:ps.n] {
-		dst = append(dst, body[from:p.from]...)
-		if p.model {
-			dst = AppendString(dst, p.text)
-		} else {
-			dst = append(dst, p.text...)
-		}
-		if p.comma {
-			dst = append(dst, ',')
-		}
-		from = p.to
+}
+
+func appendPiece(dst [][]byte, piece []byte) [][]byte {
+	if len(piece) == 0 {
+		return dst
 	}
-	return append(dst, body[from:]...)
+	return append(dst, piece)
+}
+
+func (p *patch) appendText(dst []byte) []byte {
+	if p.model {
+		dst = AppendString(dst, p.text)
+	} else {
+		dst = append(dst, p.text...)
+	}
+	if p.comma {
+		dst = append(dst, ',')
+	}
+	return dst
 }
 
 // strip takes members out with one comma each and gives the number of those that stay. A member behind one that stays

@@ -206,6 +206,16 @@ func countsAlong(options map[string]any) bool {
 func checkRewrite(t testing.TB, body []byte, req *openai.Request, e openai.Edits) {
 	t.Helper()
 	got := openai.Rewrite([]byte("before"), body, req, e)
+	var joined []byte
+	for _, p := range openai.Pieces(nil, body, req, e) {
+		if len(p) == 0 {
+			t.Errorf("%q with %+v has an empty piece", body, e)
+		}
+		joined = append(joined, p...)
+	}
+	if string(joined) != strings.TrimPrefix(string(got), "before") {
+		t.Errorf("%q with %+v is %q in pieces and %q as a whole", body, e, joined, got)
+	}
 	got, ok := bytes.CutPrefix(got, []byte("before"))
 	if !ok {
 		t.Fatalf("rewrite does not append")

@@ -130,7 +130,8 @@ func (c *client) ready() (err error) {
 // longPrompts sends some, and says how many times their size each has allocated.
 func (c *client) longPrompts(profile string) (float64, error) {
 	const size, n = 4 << 20, 8
-	body := `{"model":"bench-model","messages":[{"role":"user","content":"` + strings.Repeat("long prompt ", size/12) + `"}]}`
+	// The router asks the engine for usage, which edits the body.
+	body := `{"model":"bench-model","stream":true,"messages":[{"role":"user","content":"` + strings.Repeat("long prompt ", size/12) + `"}]}`
 	before, err := allocated(profile)
 	if err != nil {
 		return 0, err
