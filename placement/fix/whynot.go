@@ -48,7 +48,25 @@ func (l *looking) whyNot() string {
 	case load(reason) && l.used(reason):
 		advice = "what runs there is of a higher class or the model's own, or to stop it is not enough; add nodes"
 	}
-	return fmt.Sprintf("of %s %d say: %s; %s.", counted(len(l.members)), count, text, advice)
+	return fmt.Sprintf("of %s %d say: %s; %s.%s", counted(len(l.members)), count, text, advice, l.behind(reason))
+}
+
+// behind says what a node would still say if the reason were mended there: what
+// is advised alone is not enough, or it would be the fix.
+func (l *looking) behind(reason placement.Reason) string {
+	for i := range l.members {
+		m := &l.members[i]
+		if m.reason != reason {
+			continue
+		}
+		for _, c := range l.mends(m.node, reason, l.done) {
+			if next := l.asked(c.on(m.node)); next != "" && next != reason {
+				return fmt.Sprintf(" After that %s would still say: %s.", m.node.ID, next.Text())
+			}
+		}
+		return ""
+	}
+	return ""
 }
 
 // otherKind reports whether a reason says that a node is of another kind than the
