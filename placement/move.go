@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"llmgw.io/llmgw/catalog"
@@ -114,13 +115,16 @@ func (r *rearranging) sets(profile *catalog.Profile) []leaving {
 		}
 	}
 	var out []leaving
-	if shards := profile.ShardCount(); c.q.bound() {
+	switch shards := profile.ShardCount(); {
+	case c.q.bound():
 		for d := range r.x.land.domains {
 			if dom := &r.x.land.domains[d]; c.q.within(dom.key) {
 				out = r.cheapest(out, dom.members, offers, shards)
 			}
 		}
-	} else {
+	case shards > 1: // of any nodes
+		out = r.cheapest(out, slices.Sorted(maps.Keys(offers)), offers, shards)
+	default:
 		for at := range int32(len(c.codes)) {
 			out = r.cheapest(out, []int32{at}, offers, shards)
 		}

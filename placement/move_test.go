@@ -48,6 +48,11 @@ func TestRearrange(t *testing.T) {
 			pair(), 4, "pair on a b; four-1 to GB200-186 on g; four-2 to GB200-186 on g",
 		},
 		{
+			"a group that shares nothing",
+			[]string{"a gpu=8xH100-80 alloc=four-1.0:four:0-3", "b gpu=8xH100-80", "c gpu=8xH100-80 alloc=stuck-1.0:stuck:0-6", "g gpu=8xGB200-186"},
+			apartPair(), 4, "pair on a b; four-1 to GB200-186 on g",
+		},
+		{
 			"a group goes to another network",
 			[]string{
 				"a gpu=8xH100-80 fabric=ib0@f0 alloc=pair-1.0:pair:0-7", "b gpu=8xH100-80 fabric=ib0@f0 alloc=pair-1.1:pair:0-7",
@@ -81,6 +86,13 @@ func TestRearrange(t *testing.T) {
 			t.Errorf("%s: the fleet is another:\n%s", c.name, after)
 		}
 	}
+}
+
+// apartPair is a pair whose shards need share no network.
+func apartPair() *catalog.Model {
+	m := pair()
+	m.Profiles[0].Fabric = ""
+	return m
 }
 
 func pair() *catalog.Model {
