@@ -27,7 +27,10 @@ func (l *looking) whyNot() string {
 	if len(l.members) == 0 {
 		return "there is no node; join one first."
 	}
-	if most := l.largest(); most < shards {
+	switch most := l.largest(); {
+	case most == 0:
+		return fmt.Sprintf("%d nodes of %s are needed, and no node says that it is on such; declare what the nodes share, or use a profile that fits on one node.", shards, l.ask.Sharing())
+	case most < shards:
 		return fmt.Sprintf("%d nodes of %s are needed, and none has more than %d; use a profile that fits on fewer.", shards, l.ask.Sharing(), most)
 	}
 	reason, count := placement.Reason(""), 0
