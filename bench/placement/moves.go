@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
 )
 
@@ -24,7 +25,7 @@ type makingRoom struct {
 }
 
 // mostAtOnce bounds what one request may set in motion.
-const mostAtOnce = 8
+const mostAtOnce = 16
 
 // left is how many replicas may still be moved or stopped.
 func (r *makingRoom) left() int {
@@ -76,11 +77,51 @@ func (l *llm) preempt(req placement.Request, residents []placement.Resident, lef
 	if len(p.Victims) > left {
 		return placement.Decision{}, nil
 	}
-	var moves []llmMove
-	for _, v := range p.Victims {
-		moves = append(moves, llmMove{ID: replicaID(v.Replica)})
+	return p.Decision, l.spare(p, req, residents, left)
+}
+
+// spare lets those who would be stopped go elsewhere as far as they can, also by
+// moving others out of their way, and stops the rest.
+func (l *llm) spare(p placement.Preemption, req placement.Request, residents []placement.Resident, left int) (moves []llmMove) {
+	x := l.fleet.index
+	avoid := map[inventory.NodeID]string{}
+	for _, s := range p.Decision.Candidate.Spots {
+		avoid[s.Node] = "is kept for the group"
 	}
-	return p.Decision, moves
+	residents = slices.DeleteFunc(residents, func(r placement.Resident) bool {
+		return slices.ContainsFunc(r.Nodes, func(n inventory.NodeID) bool { return avoid[n] != "" })
+	})
+	x.Try(func() {
+		x.With(p.Decision.Candidate.Allocations(string(req.Model.Name), "group")...)
+		for i, v := range p.Victims {
+			most := left - len(moves) - (len(p.Victims) - i)
+			id := replicaID(v.Replica)
+			ask := placement.Request{Model: l.room.where[id].Model, Avoid: avoid}
+			d, went := x.Rearrange(ask, residents, most)
+			if now, _ := x.Choose(ask); now.Placed {
+				d, went = now, nil
+			}
+			for _, m := range went {
+				moves = append(moves, l.goes(replicaID(m.Replica), m.To))
+				residents = slices.DeleteFunc(residents, func(r placement.Resident) bool { return r.Replica == m.Replica })
+			}
+			if d.Placed {
+				moves = append(moves, l.goes(id, d.Candidate))
+			} else {
+				moves = append(moves, llmMove{ID: id})
+			}
+		}
+	})
+	return moves
+}
+
+// goes moves a replica within a trial. A victim keeps its old place there, which
+// is the group's.
+func (l *llm) goes(id int, to placement.Candidate) llmMove {
+	r := l.room.where[id]
+	l.fleet.index.With(to.Allocations(string(r.Model.Name), r.Replica+"/moved")...)
+	l.fleet.index.Without(r.Replica, r.Nodes...)
+	return llmMove{ID: id, llmPlace: l.at(to)}
 }
 
 func replicaID(replica string) int {
