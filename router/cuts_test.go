@@ -355,6 +355,7 @@ func framed(whole []byte, toTheEnd bool, rnd *rand.Rand) http.HandlerFunc {
 		}
 		text.WriteString("0\r\n\r\n")
 	}
+	mine := rand.New(rand.NewPCG(3, rnd.Uint64())) // the next one is made while this one still ends
 	return func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -363,7 +364,7 @@ func framed(whole []byte, toTheEnd bool, rnd *rand.Rand) http.HandlerFunc {
 		}
 		defer conn.Close()
 		for rest := text.Bytes(); len(rest) > 0 && err == nil; {
-			n := 1 + rnd.IntN(min(len(rest), 300))
+			n := 1 + mine.IntN(min(len(rest), 300))
 			_, err = conn.Write(rest[:n])
 			rest = rest[n:]
 		}
