@@ -22,6 +22,7 @@ func controlSections() []section {
 			{what: "disk waited for, at most", value: "every {storage/journalfile SyncEvery}", why: "a loss of power costs seconds of it; a killed process costs nothing"},
 			{what: "looks that wait to be written down", value: "{placement/control scribeQueue}", why: "the loop waits for no disk; what finds no place is counted"},
 			{what: "pause after the journal failed", value: "{placement/control scribeRetry}", why: "the whole state is written then"},
+			{what: "orphans of one node that a step tells of one by one", value: "{placement/reconciler maxOrphansTold}", why: "an agent may report what it likes, and people read the events; of the rest the number is told"},
 		}},
 		{title: "Certificates and tokens", rows: []row{
 			{what: "certificate of a node", value: "{internal/pki NodeLife}", why: "a stolen one is soon worth nothing"},
