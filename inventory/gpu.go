@@ -29,6 +29,10 @@ type Device struct {
 	ComputeCapability string `json:"compute_capability,omitempty"`
 	// NUMA is the memory node it is attached to; -1 when unknown.
 	NUMA int `json:"numa"`
+	// PCIRoot is the root of the bus it is on, as domain and bus: "0000:17".
+	// Devices with the same one reach each other without crossing between roots.
+	// Empty: the agent did not say.
+	PCIRoot string `json:"pci_root,omitempty"`
 	// NVLinkPeers are indexes of devices this one is linked to.
 	NVLinkPeers []int `json:"nvlink_peers,omitempty"`
 	// NearestNIC and NICPath name the closest adapter and the path rank to it

@@ -15,10 +15,11 @@ type topology struct {
 	order []int // places in the host's list
 	// links are, by device, those it is linked to.
 	links []uint64
-	// numas and adapters are, by device, the bit of its memory node and of its
-	// nearest adapter, which stands for a switch of the host's bus. Unknown
-	// ones are all alike.
-	numas, adapters []uint64
+	// roots, numas and adapters are, by device, the bit of its bus's root, of its
+	// memory node and of its nearest adapter. Unknown ones are all alike.
+	roots, numas, adapters []uint64
+	// far is, by device, the rank of the path to its nearest adapter.
+	far []int
 	// blocks are aligned quads and pairs.
 	blocks []uint64
 	// picked remembers answers, at most mostPicked of them.
@@ -55,7 +56,8 @@ func (l *landscape) topology(h *host) *topology {
 		for _, peer := range d.NVLinkPeers {
 			key = strconv.AppendInt(append(key, '-'), int64(peer), 10)
 		}
-		key = append(strconv.AppendQuote(key, d.NearestNIC), ' ')
+		key = strconv.AppendQuote(strconv.AppendQuote(key, d.PCIRoot), d.NearestNIC)
+		key = append(strconv.AppendInt(key, int64(pathRank(d.NICPath)), 10), ' ')
 	}
 	l.layout = key
 	t := l.topologies[string(key)]
@@ -70,27 +72,43 @@ func (l *landscape) topology(h *host) *topology {
 // topologyOf works out the topology of a host's devices.
 func topologyOf(h *host) *topology {
 	n := len(h.devices)
-	bits := make([]uint64, 3*n)
-	t := &topology{order: make([]int, n), links: bits[:n], numas: bits[n : 2*n], adapters: bits[2*n:], picked: map[choice]uint64{}}
+	bits, places := make([]uint64, 4*n), make([]int, 2*n)
+	t := &topology{
+		order: places[:n], far: places[n:], picked: map[choice]uint64{},
+		links: bits[:n], roots: bits[n : 2*n], numas: bits[2*n : 3*n], adapters: bits[3*n:],
+	}
 	for i := range t.order {
 		t.order[i] = i
 	}
 	device := func(i int) *inventory.Device { return h.devices[t.order[i]].of }
 	slices.SortStableFunc(t.order, func(a, b int) int { return cmp.Compare(h.devices[a].of.Index, h.devices[b].of.Index) })
 	for i := range n {
-		t.numas[i], t.adapters[i] = 1<<i, 1<<i
+		t.far[i] = pathRank(device(i).NICPath)
 		for k := range n {
 			if linked(device(i), device(k)) {
 				t.links[i] |= 1 << k
 			}
-			if k < i && device(k).NUMA == device(i).NUMA {
-				t.numas[i] = t.numas[k]
-			}
-			if k < i && device(k).NearestNIC == device(i).NearestNIC {
-				t.adapters[i] = t.adapters[k]
-			}
 		}
+		t.roots[i] = firstLike(i, func(k int) bool { return device(k).PCIRoot == device(i).PCIRoot })
+		t.numas[i] = firstLike(i, func(k int) bool { return device(k).NUMA == device(i).NUMA })
+		t.adapters[i] = firstLike(i, func(k int) bool { return adapter(device(k)) == adapter(device(i)) })
 	}
+	t.align(device)
+	return t
+}
+
+// firstLike is the bit of the first device that is like the i-th, itself at last.
+func firstLike(i int, like func(k int) bool) uint64 {
+	k := 0
+	for !like(k) {
+		k++
+	}
+	return 1 << min(k, i)
+}
+
+// align finds the aligned quads and pairs.
+func (t *topology) align(device func(i int) *inventory.Device) {
+	n := len(t.order)
 	for _, size := range []int{4, 2} {
 		for at := 0; at+size <= n; at++ {
 			if first := device(at).Index; first%size == 0 && device(at+size-1).Index == first+size-1 {
@@ -98,32 +116,58 @@ func topologyOf(h *host) *topology {
 			}
 		}
 	}
-	return t
 }
 
 func linked(a, b *inventory.Device) bool { return slices.Contains(a.NVLinkPeers, b.Index) }
 
+// paths are the ranks of a path to an adapter, the nearest first, as the
+// driver's tool names them.
+var paths = [...]string{"PIX", "PXB", "PHB", "NODE", "SYS"}
+
+// pathRank is a path's rank; one that is not known is as far as any.
+func pathRank(path string) int {
+	if rank := slices.Index(paths[:], path); rank >= 0 {
+		return rank
+	}
+	return len(paths) - 1
+}
+
+// adapter is the one a device is near. One that is reached only across memory
+// nodes was named for lack of another: it says nothing about where the device is.
+func adapter(d *inventory.Device) string {
+	if d.NICPath == paths[len(paths)-1] {
+		return ""
+	}
+	return d.NearestNIC
+}
+
 // harm is what is bad about a set of devices, the worst first.
 type harm struct {
 	unlinked int // pairs within the set that are not linked
+	roots    int // roots of the bus it touches
 	numas    int // memory nodes it touches
 	adapters int // adapters it is near
 	broken   int // aligned quads and pairs that were whole and are not any more
 	cut      int // links from the set to devices that stay free
+	far      int // ranks of the paths to adapters, summed
 }
 
 func (h harm) less(o harm) bool {
 	switch {
 	case h.unlinked != o.unlinked:
 		return h.unlinked < o.unlinked
+	case h.roots != o.roots:
+		return h.roots < o.roots
 	case h.numas != o.numas:
 		return h.numas < o.numas
 	case h.adapters != o.adapters:
 		return h.adapters < o.adapters
 	case h.broken != o.broken:
 		return h.broken < o.broken
+	case h.cut != o.cut:
+		return h.cut < o.cut
 	}
-	return h.cut < o.cut
+	return h.far < o.far
 }
 
 // together picks so many of the open devices, as places in the host's list: see
@@ -149,10 +193,10 @@ func (t *topology) together(open uint64, count int) uint64 {
 }
 
 // pick picks so many of the open devices, such that the harm is least:
-// linked to each other, then at one memory node, then near one adapter, then
-// such that aligned quads and pairs stay whole, then with few links to what
-// stays free. The lowest devices break ties. It compares every set that could
-// be better.
+// linked to each other, then behind one root, then at one memory node, then
+// near one adapter, then such that aligned quads and pairs stay whole, then with
+// few links to what stays free, then with short paths to adapters. The lowest
+// devices break ties. It compares every set that could be better.
 func (t *topology) pick(open uint64, count int) uint64 {
 	n := bits.OnesCount64(open)
 	if count >= n {
@@ -178,14 +222,15 @@ type search struct {
 
 // part is a set in the making.
 type part struct {
-	set, numas, adapters uint64
-	harm                 harm
+	set, roots, numas, adapters uint64
+	harm                        harm
 }
 
 func (t *topology) with(p part, i int) part {
 	p.harm.unlinked += bits.OnesCount64(p.set &^ t.links[i])
-	p.set, p.numas, p.adapters = p.set|1<<i, p.numas|t.numas[i], p.adapters|t.adapters[i]
-	p.harm.numas, p.harm.adapters = bits.OnesCount64(p.numas), bits.OnesCount64(p.adapters)
+	p.harm.far += t.far[i]
+	p.set, p.roots, p.numas, p.adapters = p.set|1<<i, p.roots|t.roots[i], p.numas|t.numas[i], p.adapters|t.adapters[i]
+	p.harm.roots, p.harm.numas, p.harm.adapters = bits.OnesCount64(p.roots), bits.OnesCount64(p.numas), bits.OnesCount64(p.adapters)
 	return p
 }
 

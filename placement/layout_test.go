@@ -38,13 +38,18 @@ func TestDevicesDifferential(t *testing.T) {
 }
 
 // topology is a node of up to 16 devices: linked all to all, in groups, in a
-// mesh, or not at all; at some memory nodes and adapters; a part of them taken.
+// mesh, or not at all; at some roots of the bus, memory nodes and adapters, near
+// or far; a part of them taken.
 func topology(rng *rand.Rand) *inventory.Node {
 	n := &inventory.Node{ID: "a", Hearing: inventory.Heard, Version: 1}
 	size := 1 + rng.IntN(16)
-	links, numas, adapters := rng.IntN(5), 1+rng.IntN(3), 1+rng.IntN(5)
+	links, roots, numas, adapters := rng.IntN(5), rng.IntN(5), 1+rng.IntN(3), 1+rng.IntN(5)
+	paths := []string{"PIX", "PXB", "PHB", "NODE", "SYS", ""}[rng.IntN(5):]
 	for i := range size {
-		d := inventory.Device{Index: i, Label: strconv.Itoa(i), Class: "X", NUMA: i * numas / size, NearestNIC: fmt.Sprint("mlx5_", i*adapters/size)}
+		d := inventory.Device{Index: i, Label: strconv.Itoa(i), Class: "X", NUMA: i * numas / size, NearestNIC: fmt.Sprint("mlx5_", i*adapters/size), NICPath: paths[rng.IntN(len(paths))]}
+		if roots > 0 && rng.IntN(20) > 0 {
+			d.PCIRoot = fmt.Sprintf("0000:%02x", i*roots/size)
+		}
 		for o := range size {
 			switch near := map[int]bool{1: true, 2: i/2 == o/2, 3: i/4 == o/4, 4: i/4 == o/4 || i%4 == o%4}[links]; {
 			case o != i && near:
@@ -79,7 +84,7 @@ func openOf(n *inventory.Node) []int {
 // bruteForce looks at every set, in lexical order.
 func bruteForce(n *inventory.Node, open []int, count int) []int {
 	var best []int
-	var least [5]int
+	var least [harms]int
 	var visit func(from int, set []int)
 	visit = func(from int, set []int) {
 		if len(set) == count {
@@ -96,14 +101,28 @@ func bruteForce(n *inventory.Node, open []int, count int) []int {
 	return best
 }
 
+// harms is how many kinds of harm there are.
+const harms = 7
+
 // badness says in the plainest way what is bad about a set: pairs that are not
-// linked, memory nodes, adapters, broken blocks, links that are cut.
-func badness(n *inventory.Node, open, set []int) [5]int {
-	var out [5]int
-	numas, adapters := map[int]bool{}, map[string]bool{}
+// linked, roots of the bus, memory nodes, adapters, broken blocks, links that
+// are cut, how far the adapters are.
+func badness(n *inventory.Node, open, set []int) [harms]int {
+	var out [harms]int
+	roots, numas, adapters := map[string]bool{}, map[int]bool{}, map[string]bool{}
 	for at, i := range set {
 		d, _ := n.Device(i)
-		numas[d.NUMA], adapters[d.NearestNIC] = true, true
+		roots[d.PCIRoot], numas[d.NUMA] = true, true
+		if d.NICPath == "SYS" {
+			adapters[""] = true
+		} else {
+			adapters[d.NearestNIC] = true
+		}
+		if far := slices.Index([]string{"PIX", "PXB", "PHB", "NODE"}, d.NICPath); far >= 0 {
+			out[6] += far
+		} else {
+			out[6] += 4
+		}
 		for _, o := range set[:at] {
 			if !slices.Contains(d.NVLinkPeers, o) {
 				out[0]++
@@ -111,11 +130,11 @@ func badness(n *inventory.Node, open, set []int) [5]int {
 		}
 		for _, o := range open {
 			if slices.Contains(d.NVLinkPeers, o) && !slices.Contains(set, o) {
-				out[4]++
+				out[5]++
 			}
 		}
 	}
-	out[1], out[2] = len(numas), len(adapters)
+	out[1], out[2], out[3] = len(roots), len(numas), len(adapters)
 	for _, size := range []int{2, 4} {
 		for first := 0; first < len(n.Facts.Devices); first += size {
 			there, taken := 0, 0
@@ -128,7 +147,7 @@ func badness(n *inventory.Node, open, set []int) [5]int {
 				}
 			}
 			if there == size && taken > 0 && taken < size {
-				out[3]++
+				out[4]++
 			}
 		}
 	}

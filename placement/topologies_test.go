@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -93,5 +94,29 @@ func readTopology(t *testing.T, path string) *inventory.Node {
 		}
 		n.Facts.Devices = append(n.Facts.Devices, d)
 	}
+	nameRoots(n.Facts.Devices, lines[1:])
 	return n
+}
+
+// nameRoots names the roots that a map tells of: devices whose path to each
+// other, or to one adapter, stays below a bridge of the processor are behind
+// one root. Those linked directly do not tell their path to each other.
+func nameRoots(devices []inventory.Device, rows []string) {
+	below := func(row, at int) bool {
+		cells := strings.Split(rows[row], "\t")
+		return at < len(cells) && slices.Contains([]string{"PIX", "PXB", "PHB"}, cells[at])
+	}
+	for i := range devices {
+		devices[i].PCIRoot = fmt.Sprintf("0000:%02x", i)
+		for k := range i {
+			near := below(i, 1+k)
+			for at := len(devices) + 1; !near && at < strings.Count(rows[i], "\t"); at++ {
+				near = below(i, at) && below(k, at)
+			}
+			if near {
+				devices[i].PCIRoot = devices[k].PCIRoot
+				break
+			}
+		}
+	}
 }

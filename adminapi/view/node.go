@@ -95,6 +95,7 @@ type GPU struct {
 	MemoryUsedMB      *int64 `json:"memory_used_mb,omitempty" doc:"of the physical card; absent when not measured within a minute"`
 	ComputeCapability string `json:"compute_capability,omitempty"`
 	NUMA              int    `json:"numa" doc:"-1: unknown"`
+	PCIRoot           string `json:"pci_root,omitempty" doc:"domain and bus of the root it is behind"`
 	NVLinkPeers       []int  `json:"nvlink_peers,omitempty"`
 	NearestNIC        string `json:"nearest_nic,omitempty"`
 	NICPath           string `json:"nic_path,omitempty"`

@@ -192,7 +192,7 @@ func (v *Node) class(d inventory.Device) *ClassGPUs {
 func gpuOf(n *inventory.Node, d inventory.Device, now time.Time) GPU {
 	v := GPU{
 		Index: d.Index, Name: d.Name, Label: d.Label, Class: string(d.Class), Card: d.Card, MIGProfile: d.MIGProfile,
-		MemoryTotalMB: d.MemoryMB, ComputeCapability: d.ComputeCapability, NUMA: d.NUMA, NVLinkPeers: d.NVLinkPeers,
+		MemoryTotalMB: d.MemoryMB, ComputeCapability: d.ComputeCapability, NUMA: d.NUMA, PCIRoot: d.PCIRoot, NVLinkPeers: d.NVLinkPeers,
 		NearestNIC: d.NearestNIC, NICPath: d.NICPath, FabricState: d.FabricState, Domain: d.Domain,
 	}
 	// An instance does not measure what it uses; its card's sum would mislead.

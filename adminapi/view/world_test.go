@@ -23,7 +23,7 @@ func fullNode() *inventory.Node {
 			Labels:   map[string]string{"llmgw.io/rack": "r12-07", "llmgw.io/site": "north", "tier": "old"},
 			MemoryMB: 2063597, CPUs: 192, DiskFreeMB: 5000, DiskTotalMB: 7340032, Warnings: []string{"no AVX2"},
 			Devices: []inventory.Device{
-				{Index: 0, Name: "NVIDIA H100 80GB HBM3", Label: "0", Class: "H100-80", Card: 0, MemoryMB: 81559, ComputeCapability: "9.0", NUMA: 0, NVLinkPeers: []int{1}, NearestNIC: "mlx5_0", NICPath: "PIX"},
+				{Index: 0, Name: "NVIDIA H100 80GB HBM3", Label: "0", Class: "H100-80", Card: 0, MemoryMB: 81559, ComputeCapability: "9.0", NUMA: 0, PCIRoot: "0000:17", NVLinkPeers: []int{1}, NearestNIC: "mlx5_0", NICPath: "PIX"},
 				{Index: 1, Name: "NVIDIA H100 80GB HBM3", Label: "1", Class: "H100-80", Card: 1, MemoryMB: 81559, NUMA: 1},
 				{Index: 2, Name: "NVIDIA H100 80GB HBM3", Label: "2", Class: "H100-80", Card: 2, NUMA: -1, Problem: "48 uncorrectable errors"},
 				{Index: 3, Name: "NVIDIA H100 80GB HBM3 MIG 3g.40gb", Label: "3/mig0", Class: "3g.40gb", Card: 3, MIGProfile: "3g.40gb", MemoryMB: 40192},

@@ -200,6 +200,25 @@ func numa(n *inventory.Node, v string) error {
 	return nil
 }
 
+func pci(n *inventory.Node, v string) error {
+	for at, part := range strings.Split(v, "|") {
+		group, err := indexes(n, part)
+		if err != nil {
+			return err
+		}
+		for _, i := range group {
+			if n.Facts.Devices[i].PCIRoot != "" {
+				return fmt.Errorf("device %d is behind two roots; name it once", i)
+			}
+			n.Facts.Devices[i].PCIRoot = pciRoot(at)
+		}
+	}
+	return nil
+}
+
+// pciRoot is the name of a text's root.
+func pciRoot(at int) string { return fmt.Sprintf("0000:%02x", at) }
+
 // shares reads devices that are allocated: 0-3, or 2@8 for a part of one.
 func shares(n *inventory.Node, v string) ([]inventory.DeviceShare, error) {
 	which, part, shared := strings.Cut(v, "@")

@@ -63,7 +63,8 @@ func deviceWords(n *inventory.Node) []string {
 	}
 	out = append(out, joined("foreign=", others, "+")...)
 	out = append(out, joined("nvlink=", linkGroups(ds), "|")...)
-	out = append(out, joined("numa=", numaGroups(ds), "|")...)
+	out = append(out, joined("numa=", groups(ds, func(d inventory.Device, at int) bool { return d.NUMA == at }), "|")...)
+	out = append(out, joined("pci=", groups(ds, func(d inventory.Device, at int) bool { return d.PCIRoot == pciRoot(at) }), "|")...)
 	if len(ds) > 0 && ds[0].Domain != "" {
 		out = append(out, "nvl="+ds[0].Domain)
 	}
@@ -104,12 +105,13 @@ func linkGroups(ds []inventory.Device) []string {
 	return out
 }
 
-func numaGroups(ds []inventory.Device) []string {
+// groups are the devices of the first group, the second, up to one that has none.
+func groups(ds []inventory.Device, is func(d inventory.Device, at int) bool) []string {
 	var out []string
 	for at := 0; ; at++ {
 		var group []int
 		for _, d := range ds {
-			if d.NUMA == at {
+			if is(d, at) {
 				group = append(group, d.Index)
 			}
 		}

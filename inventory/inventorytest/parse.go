@@ -21,6 +21,7 @@ import (
 //	foreign=3:60+4:1          memory of devices that others use
 //	nvlink=0-3|4-7            groups of linked devices
 //	numa=0-3|4-7              devices by memory node, from node 0
+//	pci=0-3|4-7               devices by root of the bus, from 0000:00
 //	mem=2048  cpu=96          host memory and cores
 //	reserve=16  reserve=16/4  memory, or memory and cores, kept for the system
 //	disk=500  disk=500/2000   free, or free and total
@@ -137,7 +138,7 @@ func word(n *inventory.Node, key, value string, has bool) error {
 // keys are the words with a value, beside labels.
 var keys = map[string]func(n *inventory.Node, value string) error{
 	"gpu": gpus, "mig": mig, "cc": capability, "unhealthy": unhealthy, "foreign": foreign,
-	"nvlink": nvlink, "numa": numa,
+	"nvlink": nvlink, "numa": numa, "pci": pci,
 	"mem": memory, "cpu": cores, "reserve": reserve, "disk": disk, "engines": engines, "weights": weights,
 	"fabric": fabric, "nvl": domain, "imex": imex, "nic": nic, "skew": skew, "alloc": alloc,
 }

@@ -40,7 +40,7 @@ func checkRoundTrip(t *testing.T, fleet *inventory.Snapshot, text string) {
 
 func FuzzParse(f *testing.F) {
 	f.Add("a1  gpu=8xH100-80  mem=2048  fabric=ib0  rack=r1  cordoned\n# none\n\na2 mig=0:2x3g.40gb cc=8.0")
-	f.Add("a gpu=4xL40S-48+1xA2 nvlink=0-1|2-3 numa=0,2|1,3 foreign=0:512M unhealthy=4 engines=none weights=x/../y:3 skew=-6m")
+	f.Add("a gpu=4xL40S-48+1xA2 nvlink=0-1|2-3 numa=0,2|1,3 pci=0-1|2 foreign=0:512M unhealthy=4 engines=none weights=x/../y:3 skew=-6m")
 	f.Add("a gpu=2xL4-24 alloc=m-1.0:m:0 alloc=m-2.0:m:1@8:mem=3:cpu=2:disk=1M alloc=c.0:c:- lost disk=3/4 reserve=0/2 label.k=v")
 	f.Fuzz(func(t *testing.T, text string) {
 		fleet, err := inventorytest.Parse(text)
