@@ -336,6 +336,8 @@ func TestRestart(t *testing.T) {
 		{"a rollout of what is not as it should be", `{"models":["tiny"],"replicas":["tiny-2","tiny-3"],"rollout":true}`, 202, `{"queued":["tiny-3"]}`},
 		{"a rollout of nothing", `{"all":true,"rollout":true}`, 400, "runs what its definition says"},
 		{"a rollout in place", `{"replicas":["tiny-3"],"rollout":true,"in_place":true}`, 400, "both in_place and rollout"},
+		{"a rollout that borrows", `{"replicas":["tiny-3"],"rollout":true,"borrow":true}`, 202, `{"queued":["tiny-3"]}`},
+		{"borrowing without a rollout", `{"replicas":["tiny-3"],"borrow":true}`, 400, "borrow without rollout"},
 		{"the last", `{"all":true}`, 202, `{"queued":["tiny-1"]}`},
 	}
 	for _, c := range cases {

@@ -30,8 +30,12 @@ func (a *API) restart(c *call, in view.RestartRequest) (view.RestartResult, erro
 	switch {
 	case in.InPlace && in.Rollout:
 		return view.RestartResult{}, refuse(http.StatusBadRequest, codeInvalid, "the restart request says both in_place and rollout: a rollout finds out itself what has to be in place")
+	case in.Borrow && !in.Rollout:
+		return view.RestartResult{}, refuse(http.StatusBadRequest, codeInvalid, "the restart request says borrow without rollout: only a rollout borrows room from lower classes; add rollout, or leave borrow out")
 	case in.InPlace:
 		mode = reconciler.InPlace
+	case in.Borrow:
+		mode = reconciler.RolloutBorrow
 	case in.Rollout:
 		mode = reconciler.Rollout
 	}
@@ -47,7 +51,8 @@ func (a *API) restart(c *call, in view.RestartRequest) (view.RestartResult, erro
 		Queued  []string `json:"queued"`
 		InPlace bool     `json:"in_place"`
 		Rollout bool     `json:"rollout,omitempty"`
-	}{out.Queued, in.InPlace, in.Rollout}
+		Borrow  bool     `json:"borrow,omitempty"`
+	}{out.Queued, in.InPlace, in.Rollout, in.Borrow}
 	if err := a.record(c, object, asked); err != nil {
 		return view.RestartResult{}, err
 	}

@@ -246,11 +246,12 @@ func (o outside) restart() *cli.Command {
 		&cli.BoolFlag{Name: "all", Usage: "every ready replica"},
 		&cli.BoolFlag{Name: "in-place", Usage: "stop first instead of starting a replacement first"},
 		&cli.BoolFlag{Name: "rollout", Usage: "only what is not as its definition says: a replacement first where there is room, else in place, until the first failure"},
+		&cli.BoolFlag{Name: "borrow", Usage: "with --rollout: replicas of lower classes may give way to one replacement at a time"},
 	}})
 }
 
 func restart(ctx context.Context, s *session) error {
-	in := view.RestartRequest{Replicas: s.StringSlice("replica"), Models: s.StringSlice("model"), All: s.Bool("all"), InPlace: s.Bool("in-place"), Rollout: s.Bool("rollout")}
+	in := view.RestartRequest{Replicas: s.StringSlice("replica"), Models: s.StringSlice("model"), All: s.Bool("all"), InPlace: s.Bool("in-place"), Rollout: s.Bool("rollout"), Borrow: s.Bool("borrow")}
 	if len(in.Replicas) == 0 && len(in.Models) == 0 && !in.All {
 		return usagef("name what to restart: --replica ID, --model NAME, or --all")
 	}

@@ -69,13 +69,15 @@ type RetryResponse struct {
 // RestartRequest asks for other copies of replicas: a replacement first, unless
 // in place. Models and All select ready replicas, Replicas any. A rollout selects
 // only those that run another definition than the one in force, starts the
-// replacement first where there is room, and ends at the first failure.
+// replacement first where there is room, and ends at the first failure; with Borrow lower
+// classes may give way to one replacement at a time.
 type RestartRequest struct {
 	Replicas []string `json:"replicas,omitempty"`
 	Models   []string `json:"models,omitempty"`
 	All      bool     `json:"all,omitempty"`
 	InPlace  bool     `json:"in_place,omitempty"`
 	Rollout  bool     `json:"rollout,omitempty" doc:"only what is not as its definition says: replacement first where there is room, else in place, until the first failure"`
+	Borrow   bool     `json:"borrow,omitempty" doc:"only with rollout: replicas of lower classes may give way to one replacement at a time before it goes in place"`
 }
 
 // RestartResult is what was queued, each replica once.

@@ -54,7 +54,7 @@ func verbs() map[string]verb {
 		"ask":           {form: "ask MODEL n=3 for=20s", read: readAsk, do: (*sim).ask},
 		"load":          {form: "load MODEL rate=0.5 until=12h for=20s", read: readLoad, do: (*sim).load},
 		"retry":         {form: "retry MODEL", read: readName, do: (*sim).retry},
-		"restart":       {form: "restart MODEL replace|in_place|rollout", read: readRestart, do: (*sim).restart},
+		"restart":       {form: "restart MODEL replace|in_place|rollout|rollout_borrow", read: readRestart, do: (*sim).restart},
 		"broken":        {form: "broken MODEL for=10m", read: readName, do: (*sim).breakEngines, heals: true},
 		"exit":          {form: "exit NODE|DOMAIN|SHARE", read: readOn, do: (*sim).exit},
 		"node":          {form: "node NODE|DOMAIN|SHARE ready|cordoned|draining", read: readWish, do: (*sim).wish},
@@ -158,9 +158,9 @@ func readRestart(w *words, e *event) {
 	readName(w, e)
 	e.word = w.arg(2)
 	switch reconciler.RestartMode(e.word) {
-	case reconciler.Replace, reconciler.InPlace, reconciler.Rollout:
+	case reconciler.Replace, reconciler.InPlace, reconciler.Rollout, reconciler.RolloutBorrow:
 	default:
-		w.fail("%q is no way to restart; want replace, in_place or rollout", e.word)
+		w.fail("%q is no way to restart; want replace, in_place, rollout or rollout_borrow", e.word)
 	}
 }
 

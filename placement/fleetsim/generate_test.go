@@ -116,7 +116,7 @@ func (g *generator) event() string {
 	case 5:
 		return fmt.Sprintf("load %s rate=0.%d until=%s for=%s", g.name(), 1+g.rng.IntN(8), g.span(600, 2700), g.span(1, 20))
 	case 6:
-		return fmt.Sprintf("restart %s %s", g.name(), g.pick("replace", "in_place", "rollout"))
+		return fmt.Sprintf("restart %s %s", g.name(), g.pick("replace", "in_place", "rollout", "rollout_borrow"))
 	case 7:
 		return fmt.Sprintf("broken %s for=%s", g.name(), g.span(5, 400))
 	case 8, 9:

@@ -19,7 +19,8 @@ import (
 //   - The loser tries elsewhere at once. It shows whom it is held for, and is the
 //     first of its class to get room, until it has what it is wanted to have.
 //   - Only what is truly short takes room: a replica that has to leave its node
-//     serves on, so its replacement stops nobody. Nobody gives way while the brake
+//     serves on, so its replacement stops nobody. A rollout may that was told to
+//     borrow. Nobody gives way while the brake
 //     is set.
 //   - A model that waits for its next start keeps its room meanwhile, so that who
 //     gave way does not come and go with every failure. Parked, it keeps none.
@@ -27,7 +28,7 @@ import (
 // makeRoom keeps the room that a model is going to have, and asks lower classes
 // for what is lacking still.
 func (s *step) makeRoom(g *group) {
-	short := s.shortage(g)
+	short := max(0, s.shortage(g)) + g.borrows()
 	if !g.refused && !g.waits || g.mem.Parked || short <= 0 {
 		return
 	}

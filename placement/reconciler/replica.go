@@ -70,10 +70,16 @@ const (
 	// Rollout starts another replica first where there is room, else stops it
 	// first, and ends at the first failure.
 	Rollout RestartMode = "rollout"
+	// RolloutBorrow is Rollout that may take the room of lower classes for one
+	// replacement at a time, before it goes in place.
+	RolloutBorrow RestartMode = "rollout_borrow"
 	// Moving starts another replica elsewhere first, to make room for another model.
 	// Step orders it; people cannot.
 	Moving RestartMode = "move"
 )
+
+// rolls reports whether it is one of the two rollouts.
+func (m RestartMode) rolls() bool { return m == Rollout || m == RolloutBorrow }
 
 // Shard is one process of a replica on one node.
 type Shard struct {

@@ -23,7 +23,7 @@ func (s *step) takeOrders() {
 		if u := s.unit(o.Restart); u != nil && u.live() && u.Restart != o.Mode {
 			u.edit().Restart = o.Mode
 			u.change("A restart was asked for.")
-			if g := s.group(u.Model); o.Mode == Rollout {
+			if g := s.group(u.Model); o.Mode.rolls() {
 				g.mem.Halted, g.mem.HaltedAt = "", 0
 			}
 		}

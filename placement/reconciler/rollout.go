@@ -14,6 +14,9 @@ import (
 //   - Where there is room the replacement comes first. Where there is none, and
 //     none on its way, the old one is drained and the new one takes its room, once
 //     Choose says that it fits there.
+//   - One that may borrow takes the room of lower classes before that, for one
+//     replacement at a time and by the rule of preemption. Who gave way is back
+//     once the last room is free.
 //   - The first replacement that fails before it was ready ends it: those that
 //     were not replaced stay as they are, and people are told. Another order or
 //     another definition begins anew.
@@ -29,10 +32,10 @@ func (s *step) nextRollout(g *group) *unit {
 			}
 			continue
 		}
-		if u.Restart == Rollout && g.replacementOf(u.ID) != nil {
+		if u.Restart.rolls() && g.replacementOf(u.ID) != nil {
 			return u
 		}
-		if u.Restart == Rollout && !u.kept && first == nil {
+		if u.Restart.rolls() && !u.kept && first == nil {
 			first = u
 		}
 	}
@@ -56,7 +59,7 @@ func (s *step) lacks(g *group) bool {
 // rollInPlace lets the replica whose turn it is make room for its own successor,
 // where there is no other.
 func (s *step) rollInPlace(g *group) {
-	if !g.refused || g.waits {
+	if !g.refused || g.waits || g.coming > max(0, s.shortage(g)) {
 		return
 	}
 	u := s.nextRollout(g)
@@ -74,6 +77,17 @@ func (s *step) rollInPlace(g *group) {
 	s.retire(u, "rolled out in place, since nothing else has room")
 	u.edit().Restart = InPlace
 	g.refused = s.shortage(g) > 0
+}
+
+// borrows is 1 while the replica whose turn it is in a rollout that may take room
+// waits for its replacement, else 0.
+func (g *group) borrows() int {
+	for _, u := range g.units {
+		if u.live() && u.leaving && u.Restart == RolloutBorrow && g.replacementOf(u.ID) == nil {
+			return 1
+		}
+	}
+	return 0
 }
 
 // triesInPlace reports whether the successor of a replica fits once others have
@@ -97,7 +111,7 @@ func (s *step) triesInPlace(g *group, u *unit) (first, fits bool) {
 
 // failRollout ends a rollout whose replacement failed before it was ready.
 func (s *step) failRollout(g *group, u *unit, reason string) {
-	if !u.ReadyAt.IsZero() || u.Restart == Rollout || g.stale(u) {
+	if !u.ReadyAt.IsZero() || u.Restart.rolls() || g.stale(u) {
 		return
 	}
 	s.endRollout(g, fmt.Sprintf("replica %s failed: %s", u.ID, reason))
@@ -107,7 +121,7 @@ func (s *step) failRollout(g *group, u *unit, reason string) {
 func (s *step) endRollout(g *group, why string) {
 	left := 0
 	for _, o := range g.units {
-		if o.live() && o.Restart == Rollout {
+		if o.live() && o.Restart.rolls() {
 			o.edit().Restart = NoRestart
 			o.leaving = false
 			o.change("The rollout has ended: " + why)
@@ -126,7 +140,7 @@ func (s *step) endRollout(g *group, why string) {
 func (g *group) tellRollout(h *ModelHealth) {
 	left := 0
 	for _, u := range g.units {
-		if u.live() && u.Restart == Rollout {
+		if u.live() && u.Restart.rolls() {
 			left++
 		}
 	}

@@ -145,7 +145,7 @@ func Request(in *catalog.Index, m *catalog.Model) placement.Request {
 func (s *step) refused(g *group) {
 	g.refused = true
 	for _, u := range g.units {
-		if u.live() && u.leaving && u.Restart != Rollout {
+		if u.live() && u.leaving && !u.Restart.rolls() {
 			g.clamp("%s", s.waiting(u))
 		}
 	}

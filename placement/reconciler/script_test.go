@@ -28,11 +28,11 @@ import (
 //	shard SHARD STATE on=NODE running=1 cause=memory : error
 //	shard SHARD forgotten                its agent no longer lists it
 //	have MODEL NODE DEVICES NODE DEVICES a replica that was ordered before
-//	retry NAME · restart REPLICA replace|in_place|rollout
+//	retry NAME · restart REPLICA replace|in_place|rollout|rollout_borrow
 //	restart-control
 //	advance 10s
 //	step · settle                        once; until nothing is left to do
-//	moves PERCENT                        replicas that may move in an hour
+//	moves PERCENT · floor each=1         that may move in an hour; that nobody takes
 //	brake-release
 //	hold DOMAIN from=10m until=1h : reason   from=0s carries out at once
 //	unhold DOMAIN · plan-hold DOMAIN from=10m
@@ -141,6 +141,8 @@ func (b *sandbox) do(line string) (string, error) {
 		var err error
 		b.by.Moves, err = strconv.ParseFloat(w.arg(1), 64)
 		return "", err
+	case "floor":
+		b.by.Floor = func(*catalog.Model) int { return w.num("each", 0) }
 	case "brake-release":
 		b.orders = append(b.orders, reconciler.Order{ReleaseBrake: true})
 	case "restart-control":

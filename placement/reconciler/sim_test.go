@@ -134,7 +134,7 @@ func (s *sim) event() error {
 		return s.line("retry %s", name)
 	case 13:
 		if r := s.anyReplica(); r != "" {
-			return s.line("restart %s %s", r, []string{"replace", "in_place", "rollout"}[s.rng.IntN(3)])
+			return s.line("restart %s %s", r, []string{"replace", "in_place", "rollout", "rollout_borrow"}[s.rng.IntN(4)])
 		}
 	case 14:
 		return s.restart()
@@ -504,7 +504,7 @@ func (s *sim) satisfied() error {
 		if r.Phase != reconciler.Run {
 			return fmt.Errorf("%s never ends its %s", r.ID, r.Phase)
 		}
-		if r.Restart == reconciler.Rollout {
+		if r.Restart == reconciler.Rollout || r.Restart == reconciler.RolloutBorrow {
 			return fmt.Errorf("the rollout of %s never ends", r.ID)
 		}
 	}

@@ -318,7 +318,7 @@ func (s *sim) event() {
 		s.orders = append(s.orders, reconciler.Order{Retry: name})
 	case 12, 13:
 		if len(s.replicas) > 0 {
-			mode := []reconciler.RestartMode{reconciler.Replace, reconciler.InPlace, reconciler.Rollout}[s.rng.IntN(3)]
+			mode := []reconciler.RestartMode{reconciler.Replace, reconciler.InPlace, reconciler.RolloutBorrow}[s.rng.IntN(3)]
 			s.orders = append(s.orders, reconciler.Order{Restart: s.replicas[s.rng.IntN(len(s.replicas))].ID, Mode: mode})
 		}
 	case 14:
