@@ -58,6 +58,16 @@ func (v *evictee) stands(at int32, devices int) {
 	v.places = append(v.places, place{at, devices})
 }
 
+// devicesAt is how many devices of a host it has.
+func (v *evictee) devicesAt(at int32) int {
+	for _, p := range v.places {
+		if p.at == at {
+			return p.devices
+		}
+	}
+	return 0
+}
+
 // worth is the part of a host that an allocation has, in devices: the most of
 // its devices, its memory and its cores.
 func (h *host) worth(a *inventory.Allocation) float64 {

@@ -93,16 +93,19 @@ func (e *eviction) least(rank int) *found {
 	return best
 }
 
-// less orders sets by harm: the fewest replicas first.
+// less orders sets: the least harm first, and of equal harm the fewest replicas.
 func less(a []int, harmA float64, b []int, harmB float64) bool {
-	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(harmA, harmB)) < 0
+	return cmp.Or(cmp.Compare(harmA, harmB), cmp.Compare(len(a), len(b))) < 0
+}
+
+// before is less for offers, with the host or domain by number after it.
+func (a offer) before(b offer) int {
+	return cmp.Or(cmp.Compare(a.harm, b.harm), cmp.Compare(len(a.set), len(b.set)), cmp.Compare(a.at, b.at))
 }
 
 // prove asks Choose on a copy without the victims, for the least harmful sets.
 func (e *eviction) prove(profile *catalog.Profile, sets []offer) *found {
-	slices.SortStableFunc(sets, func(a, b offer) int {
-		return cmp.Or(cmp.Compare(len(a.set), len(b.set)), cmp.Compare(a.harm, b.harm), cmp.Compare(a.at, b.at))
-	})
+	slices.SortStableFunc(sets, offer.before)
 	req := e.req
 	req.Profiles = []string{profile.Name}
 	for _, s := range sets[:min(len(sets), mostProofs)] {
@@ -161,9 +164,7 @@ func (e *eviction) sets(profile *catalog.Profile, rank int) []offer {
 // group adds the hosts of a domain that take a group with the least harm, as far
 // as the floors of models allow.
 func (e *eviction) group(out []offer, domain int32, offers []offer, shards int) []offer {
-	slices.SortStableFunc(offers, func(a, b offer) int {
-		return cmp.Or(cmp.Compare(len(a.set), len(b.set)), cmp.Compare(a.harm, b.harm))
-	})
+	slices.SortStableFunc(offers, offer.before)
 	var set []int
 	hosts := 0
 	for _, o := range offers {
@@ -179,7 +180,25 @@ func (e *eviction) group(out []offer, domain int32, offers []offer, shards int) 
 	if hosts < shards || len(set) == 0 {
 		return out
 	}
+	set = spareOf(set, offers, shards)
 	return append(out, offer{at: domain, set: set, harm: e.harm(set)})
+}
+
+// spareOf takes back, the most harmful first, whom a group does not need: a replica
+// that leaves several of its nodes may have made others needless.
+func spareOf(set []int, offers []offer, shards int) []int {
+	for k := len(set) - 1; k >= 0 && len(set) > 1; k-- {
+		without, hosts := slices.Delete(slices.Clone(set), k, k+1), 0
+		for _, o := range offers {
+			if !slices.ContainsFunc(o.set, func(i int) bool { return !slices.Contains(without, i) }) {
+				hosts++
+			}
+		}
+		if hosts >= shards {
+			set = without
+		}
+	}
+	return set
 }
 
 // within reports whether a set takes no more of a model than may leave.
@@ -226,7 +245,7 @@ func (e *eviction) offer(q *query, at int32, rank int, best *offer) (o offer, ok
 	}
 	var set []int
 	if len(may) <= mostExact && e.trials < mostTrials {
-		set = e.fewest(q, at, may, size)
+		set = e.cheapest(q, at, may, size)
 	} else {
 		set = e.irreducible(q, at, may)
 	}
@@ -265,47 +284,58 @@ func (e *eviction) fits(q *query, at int32, set []int) bool {
 	return room
 }
 
-// fewest tries every set of a size and more, and of one size takes the least
-// harmful. All of them together are known to do.
-func (e *eviction) fewest(q *query, at int32, may []int, size int) []int {
-	for ; size < len(may); size++ {
-		var best []int
-		least := 0.0
-		for mask := uint(1); mask < 1<<len(may); mask++ {
-			if bits.OnesCount(mask) != size {
-				continue
-			}
-			set := make([]int, 0, size)
-			for k, i := range may {
-				if mask>>k&1 == 1 {
-					set = append(set, i)
-				}
-			}
-			if harm := e.harm(set); (best == nil || harm < least) && e.fits(q, at, set) {
-				best, least = set, harm
+// cheapest tries the sets of a size and more in order of harm, as less has it, and
+// takes the first that makes room. All of them together are known to do.
+func (e *eviction) cheapest(q *query, at int32, may []int, size int) []int {
+	missing := e.missing(q, at)
+	var tries []offer
+	for mask := uint(1); mask < 1<<len(may); mask++ {
+		if bits.OnesCount(mask) < size {
+			continue
+		}
+		set := make([]int, 0, len(may))
+		for k, i := range may {
+			if mask>>k&1 == 1 {
+				set = append(set, i)
 			}
 		}
-		if best != nil {
-			return best
+		if e.frees(at, set) >= missing {
+			tries = append(tries, offer{set: set, harm: e.harm(set)})
+		}
+	}
+	slices.SortStableFunc(tries, offer.before)
+	for _, t := range tries {
+		if e.fits(q, at, t.set) {
+			return t.set
 		}
 	}
 	return may
 }
 
+// missing is how many devices of a host must come free at least.
+func (e *eviction) missing(q *query, at int32) int {
+	if q.need.shared {
+		return 0 // a part of a device may be free
+	}
+	return q.need.devices - e.x.land.hosts[at].untouched
+}
+
+// frees is how many devices of a host a set has.
+func (e *eviction) frees(at int32, set []int) int {
+	n := 0
+	for _, i := range set {
+		n += e.able[i].devicesAt(at)
+	}
+	return n
+}
+
 // needed is how many of them must leave at least, by the devices they have;
 // enough is false when all together have too few.
 func (e *eviction) needed(q *query, at int32, may []int) (count int, enough bool) {
-	missing := q.need.devices - e.x.land.hosts[at].untouched
-	if q.need.shared {
-		missing = 0 // a part of a device may be free
-	}
+	missing := e.missing(q, at)
 	var sizes []int
 	for _, i := range may {
-		for _, p := range e.able[i].places {
-			if p.at == at {
-				sizes = append(sizes, p.devices)
-			}
-		}
+		sizes = append(sizes, e.able[i].devicesAt(at))
 	}
 	slices.SortFunc(sizes, func(a, b int) int { return b - a })
 	for count < len(sizes) && missing > 0 {

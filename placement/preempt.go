@@ -13,9 +13,10 @@ import (
 // The rule of preemption. A request that found no room may have that of replicas
 // of strictly lower classes, never of its own class or a higher one, and never
 // more of a model than its floor leaves. Of all sets that make room, the one is
-// taken that does least harm: the lowest classes first, then the fewest replicas,
-// then the least device-seconds lost until they are back. Whether it really makes
-// room is not estimated: Choose says so on a copy without them.
+// taken that does least harm: the lowest classes first, then the least
+// device-seconds lost until they are back (what a replica has in devices, times how
+// long it takes to have it again), then the fewest replicas. Whether it really
+// makes room is not estimated: Choose says so on a copy without them.
 
 // Occupant is a replica that stands somewhere, as Preempt weighs it.
 type Occupant struct {

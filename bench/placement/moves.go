@@ -71,13 +71,24 @@ func (l *llm) makeRoom(req placement.Request) (got placement.Candidate, moves []
 func (l *llm) preempt(req placement.Request, residents []placement.Resident, left int) (placement.Decision, []llmMove) {
 	var standing []placement.Occupant
 	for _, r := range residents {
-		standing = append(standing, placement.Occupant{Replica: r.Replica, Model: r.Model.Name, Class: r.Model.Class, Seconds: 60})
+		standing = append(standing, placement.Occupant{Replica: r.Replica, Model: r.Model.Name, Class: r.Model.Class, Seconds: priceOf(r.Model)})
 	}
 	p := l.fleet.index.Preempt(req, standing, nil)
 	if len(p.Victims) > left {
 		return placement.Decision{}, nil
 	}
 	return p.Decision, l.spare(p, req, residents, left)
+}
+
+// priceOf is what stopping a replica costs by the harness's rules: it counts
+// replicas, so what each device has to make up for is the less the more it has.
+func priceOf(m *catalog.Model) float64 {
+	p := &m.Profiles[0]
+	devices := p.ShardCount()
+	if p.GPU != nil {
+		devices *= max(1, p.GPU.Count)
+	}
+	return 3600 / float64(devices)
 }
 
 // spare lets those who would be stopped go elsewhere as far as they can, also by
