@@ -71,6 +71,7 @@ func (c *class) explainGroup(q *query, t *ProfileTrace, shards int) {
 			t.line(q, q.refuseGroup(shards, most))
 		}
 	}
+	t.inOrder()
 }
 
 // explainBest adds the best scores, best first.

@@ -36,6 +36,7 @@ func (q *query) lookForGroup(t ProfileTrace, shards int) ([]Spot, ProfileTrace) 
 			q.see(int(m.at))
 			t.reject(q, q.refuseGroup(shards, most))
 		}
+		t.inOrder()
 		return nil, t
 	}
 	t.Chosen = shards

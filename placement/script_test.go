@@ -3,6 +3,7 @@ package placement_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -288,6 +289,9 @@ func checkLaw(t *testing.T, trace placement.Trace) {
 		}
 		if len(p.Lines)+p.Omitted != refused || len(p.Lines) > placement.MaxLines || len(p.Best) > placement.MaxBest {
 			t.Errorf("profile %s: %d lines and %d omitted for %d refusals, %d best", p.Profile, len(p.Lines), p.Omitted, refused, len(p.Best))
+		}
+		if !slices.IsSortedFunc(p.Lines, func(a, b placement.Rejection) int { return strings.Compare(string(a.Node), string(b.Node)) }) {
+			t.Errorf("profile %s: the lines are not in the order of nodes: %+v", p.Profile, p.Lines)
 		}
 		for _, l := range p.Lines {
 			if l.Text == "" {

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -104,6 +105,12 @@ func (t *ProfileTrace) reject(q *query, r refusal) {
 		return
 	}
 	t.line(q, r)
+}
+
+// inOrder puts the lines in the order of nodes where they were added in another:
+// that no group fits is known once every node was asked.
+func (t *ProfileTrace) inOrder() {
+	slices.SortFunc(t.Lines, func(a, b Rejection) int { return cmp.Compare(a.Node, b.Node) })
 }
 
 func (t *ProfileTrace) line(q *query, r refusal) {
