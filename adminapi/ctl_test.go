@@ -100,7 +100,9 @@ func TestCommandsFromEndToEnd(t *testing.T) {
 		{"models list", "", []string{"MODEL", "org/tiny", "standard"}},
 		{"models get org/tiny", "", []string{"name: org/tiny", "idle_timeout: 600000000000"}},
 		{"models get org/tiny -o json", "", []string{`"name": "org/tiny"`}},
-		{"models scale org/tiny --min 2", "", []string{"2 to 2 replicas"}},
+		{"models scale org/tiny --min 2", "", []string{"Model org/tiny has 2 replicas."}},
+		{"models scale org/tiny --min 1", "", []string{"Model org/tiny has 1 replica."}},
+		{"models scale org/tiny --min 1 --max 3", "", []string{"has 1 to 3 replicas."}},
 		{"models scale org/tiny --min 0 --max 1 --idle-timeout 5m", "", []string{"on demand", "5m0s"}},
 		{"models resources org/tiny --memory-gb 4 --cpu-cores 2", "", []string{"cpu", "4", "2"}},
 		{"models class org/tiny batch", "", []string{"Model org/tiny is batch."}},
@@ -198,6 +200,26 @@ func TestCommandsTellTheFix(t *testing.T) {
 	}
 }
 
+// What is next to nothing has no sign.
+func TestCommandsTellScores(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	x.h.must(t, tiny("tiny"))
+	x.h.loop.view.Traces = map[catalog.Name]placement.Trace{"tiny": {Profiles: []placement.ProfileTrace{{
+		Profile: "cpu", Looked: 2, Chosen: 1, Counts: map[placement.Reason]int{placement.Outscored: 1},
+		Best: []placement.Score{{Node: "a1", Total: -0.004, Parts: map[string]float64{"load": -0.004}}, {Node: "a2", Total: -1.5, Parts: map[string]float64{"load": 0.25, "spread": -1.75}}},
+	}}}}
+	out, errOut, err := x.run(t, "", "explain", "tiny")
+	if err != nil || strings.Contains(out, "0.00,") || strings.Contains(out, "-0.00") || strings.Contains(out, "+0.00") {
+		t.Errorf("want no sign before nothing, got %v\n%s%s", err, out, errOut)
+	}
+	for _, want := range []string{" 0.00 ", "load 0.00", "-1.50", "load +0.25, spread -1.75"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+}
+
 func TestCommandsThatFail(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t)
@@ -231,13 +253,13 @@ func TestCommandsThatFail(t *testing.T) {
 		{"holds release rack:none", "", 1, "is not held"},
 		{"nodes rm nobody", "", 1, "there is no node"},
 		{"wait nobody", "", 1, "there is no model"},
-		{"plan model nobody --remove", "", 1, "no such model"},
+		{"plan model nobody --remove", "", 1, "list the models to see their names"},
 		{"plan model x", "", 1, "exactly one of definition, scale, class, resources or remove, and has none"},
 		{"plan model x --max 2", "", 2, "--max needs --min"},
 		{"plan model x -f -", "name: x\nnope: 1\n", 1, `unknown field "nope"`},
-		{"plan node nobody draining", "", 1, "no such node"},
+		{"plan node nobody draining", "", 1, "ctl nodes list, lists them"},
 		{"plan node a1 asleep", "", 1, "ready, cordoned, draining, lost, removed"},
-		{"plan hold rack:none --release", "", 1, "no such hold"},
+		{"plan hold rack:none --release", "", 1, "ctl holds list, lists what is"},
 		{"nodes list --token llmgw-adm-wrong", "", 1, "not valid"},
 	}
 	for _, s := range steps {

@@ -43,9 +43,13 @@ func (a *API) releaseHold(c *call) (view.Released, error) {
 	}
 	err = a.cfg.Nodes.ReleaseHold(c.r.Context(), d, c.now, c.author(""))
 	if errors.Is(err, inventory.ErrNoHold) {
-		return view.Released{}, missing("%s %q is not held; GET %s/facility lists what is", d.Level, clip(d.Name), Base)
+		return view.Released{}, notHeld(d)
 	}
 	return view.Released{Released: d.String()}, err
+}
+
+func notHeld(d inventory.Domain) error {
+	return missing("%s %q is not held; GET %s/facility, or ctl holds list, lists what is", d.Level, clip(d.Name), Base)
 }
 
 func (a *API) planHold(c *call) (view.HoldPlan, error) {

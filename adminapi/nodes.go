@@ -46,7 +46,7 @@ func (a *API) getNode(c *call) (view.Node, error) {
 }
 
 func noNode(id string) error {
-	return missing("there is no node %q; GET %s/nodes lists them", clip(id), Base)
+	return missing("there is no node %q; GET %s/nodes, or ctl nodes list, lists them", clip(id), Base)
 }
 
 // wishes are the words a person may use for what is wanted of a node.

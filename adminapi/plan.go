@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"errors"
 	"strings"
 
 	"llmgw.io/llmgw/adminapi/view"
@@ -26,7 +27,12 @@ func (a *API) planChange(c *call, in view.PlanRequest) (view.ChangePlan, error) 
 		return view.ChangePlan{}, err
 	}
 	r, err := a.cfg.Cluster.PlanChange(change)
-	if err != nil {
+	switch {
+	case change.Node != nil && errors.Is(err, inventory.ErrNotFound):
+		return view.ChangePlan{}, noNode(in.Node.ID)
+	case change.Hold != nil && errors.Is(err, inventory.ErrNoHold):
+		return view.ChangePlan{}, notHeld(change.Hold.Hold.Domain)
+	case err != nil:
 		return view.ChangePlan{}, err
 	}
 	v := view.ChangePlanOf(r)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -274,15 +275,23 @@ func scores(v view.Explain) grid {
 		var parts []string
 		for _, name := range slices.Sorted(maps.Keys(b.Parts)) {
 			if b.Parts[name] != 0 {
-				parts = append(parts, fmt.Sprintf("%s %+.2f", name, b.Parts[name]))
+				parts = append(parts, name+" "+signed(b.Parts[name]))
 			}
 		}
 		if len(parts) == 0 {
 			parts = []string{"nothing is lost by it"}
 		}
-		g.add(b.Profile, b.Node, fmt.Sprintf("%+.2f", b.Score), strings.Join(parts, ", "))
+		g.add(b.Profile, b.Node, signed(b.Score), strings.Join(parts, ", "))
 	}
 	return g
+}
+
+// signed is a score with its sign; what rounds to nothing has none.
+func signed(v float64) string {
+	if math.Abs(v) < 0.005 {
+		return "0.00"
+	}
+	return fmt.Sprintf("%+.2f", v)
 }
 
 func explainModel(ctx context.Context, s *session) error {

@@ -150,7 +150,18 @@ func scaleModel(ctx context.Context, s *session) error {
 	if r.OnDemand {
 		return s.say(r, "Model %s runs on demand, at most %d at once, until it is idle for %s.", r.Model, r.Max, time.Duration(r.IdleTimeout))
 	}
+	if r.Min == r.Max {
+		return s.say(r, "Model %s has %s.", r.Model, replicasIn(r.Min))
+	}
 	return s.say(r, "Model %s has %d to %d replicas.", r.Model, r.Min, r.Max)
+}
+
+// replicasIn is a number of replicas in words.
+func replicasIn(n int) string {
+	if n == 1 {
+		return "1 replica"
+	}
+	return fmt.Sprintf("%d replicas", n)
 }
 
 // scaling is what the flags say of how many replicas there should be.
