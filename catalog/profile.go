@@ -45,7 +45,8 @@ type Profile struct {
 	DiskGB   int `json:"disk_gb,omitempty"`
 	// Context is in tokens per slot. Zero: the engine's default.
 	Context int `json:"context,omitempty"`
-	// Slots is how many requests run at once. Zero: the engine's default.
+	// Slots is how many requests run at once. Zero: the engine's default. Of a
+	// static profile, how many are sent to each endpoint at once; zero: any number.
 	Slots int `json:"slots,omitempty"`
 	// StartTimeout zero means 10 minutes beyond the expected load time;
 	// DrainTimeout zero means 5 minutes.

@@ -33,8 +33,9 @@ type Backend struct {
 	Unreachable bool
 	// Static replicas are run by others.
 	Static bool
-	// Slots is how many requests the engine works at at once. Zero: unknown, and
-	// no request is expected to wait for one.
+	// Slots is how many requests the engine works at at once. Of a static replica
+	// it is a limit: that many are sent there at once, and others wait. Zero:
+	// unknown, and no request is expected to wait for one.
 	Slots int
 	// CacheTokens is how many tokens the engine's prefix cache holds. Zero:
 	// unknown, and learned from what the engine says it found there.

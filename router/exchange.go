@@ -45,6 +45,7 @@ type exchange struct {
 	began time.Time // of the first attempt; zero before
 	// What pick fills anew each time; nil before.
 	*scratch
+	place place
 	// full is when the first of the replicas takes something again, where all
 	// have said that they do not; zero otherwise.
 	full time.Time

@@ -40,6 +40,31 @@ func TestPickCostsNoMemory(t *testing.T) {
 	}
 }
 
+// The first in line is the first to be called, who comes later stands behind who
+// was called, and a call that comes to nothing goes to the next.
+func TestLine(t *testing.T) {
+	t.Parallel()
+	var l line
+	a, b, c := l.join(), l.join(), l.join()
+	l.next()
+	if len(a) != 1 || len(b)+len(c) != 0 {
+		t.Error("the first in line is not called first")
+	}
+	l.leave(b, false) // it gives up while it waits
+	l.leave(a, false) // it was called and is gone
+	if len(c) != 1 {
+		t.Error("the call is not passed on")
+	}
+	if !l.busy() {
+		t.Error("who was called is forgotten, and may be overtaken")
+	}
+	l.leave(c, true)
+	if l.busy() {
+		t.Error("nobody waits any more")
+	}
+	l.next()
+}
+
 func TestCost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

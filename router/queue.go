@@ -55,6 +55,7 @@ const (
 	recheck    = 5 * time.Second // a definition may have changed, of which no channel tells
 	afterQueue = 10 * time.Second
 	afterCold  = 5 * time.Second
+	crowdWait  = time.Minute // for a place where all replicas have what they take at once
 )
 
 // await returns a replica for the request, now or when one is ready.
@@ -82,18 +83,31 @@ func (x *exchange) await(g *goal, d *demand) (*Backend, *failure) {
 }
 
 // wait looks again at every change until there is a replica or no hope.
-func (x *exchange) wait(g *goal, d *demand, until time.Time) (*Backend, *failure) {
+func (x *exchange) wait(g *goal, d *demand, until time.Time) (b *Backend, f *failure) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	x.place.may = true
+	defer func() {
+		x.leaveLine(&d.steering, b != nil)
+		x.place.may = false
+	}()
+	crowd := time.Now().Add(crowdWait)
 	for {
 		ours, theirs := x.r.changed(), x.r.statics.changed()
-		if b := x.pick(*g, d); b != nil {
+		if b = x.pick(*g, d); b != nil {
 			return b, nil
+		}
+		if x.place.called { // somebody else has it; from the end of the line again
+			x.leaveLine(&d.steering, true)
+			continue
 		}
 		if f := x.hopeless(*g); f != nil {
 			return nil, f
 		}
 		left := time.Until(until)
+		if x.place.crowded {
+			left = min(left, time.Until(crowd))
+		}
 		if left <= 0 {
 			return nil, x.notReady(*g)
 		}
@@ -107,6 +121,8 @@ func (x *exchange) wait(g *goal, d *demand, until time.Time) (*Backend, *failure
 		case <-ours:
 		case <-theirs:
 		case <-timer.C:
+		case <-x.place.in:
+			x.place.called = true
 		}
 		entry, ok := x.r.cfg.Models.Index().Resolve(g.name)
 		if !ok {
@@ -137,7 +153,7 @@ func (x *exchange) hopeless(g goal) *failure {
 	if _, most := m.Bounds(); managed && most == 0 {
 		return full("model_off", "The model "+quote(g.name)+" is switched off: it may have no replicas. Ask the operator to raise scaling.max.", maxRetryAfter)
 	}
-	if !managed && !x.r.statics.unknown(m.Name) && !x.r.listed(m.Name) {
+	if !managed && !x.r.statics.unknown(m.Name) && !x.r.listed(m.Name) && !x.place.crowded {
 		return full("model_unavailable", "No endpoint of the model "+quote(g.name)+" answers right now; try again in a moment.", afterCold)
 	}
 	if x.r.cfg.Prospects == nil || !managed {
@@ -156,6 +172,9 @@ func (x *exchange) hopeless(g goal) *failure {
 
 // notReady is the end of a wait that was in vain.
 func (x *exchange) notReady(g goal) *failure {
+	if x.place.crowded {
+		return full("all_busy", "Every replica of the model "+quote(g.name)+" has as many requests as it takes at once; try again in a moment.", afterQueue)
+	}
 	return full("model_not_ready", "The model "+quote(g.name)+" did not become ready within "+x.r.cfg.Limits.ColdWait.String()+
 		"; try again later, or ask the operator what holds it up.", afterCold)
 }
@@ -165,6 +184,7 @@ func (x *exchange) notReady(g goal) *failure {
 func (x *exchange) pick(g goal, d *demand) *Backend {
 	list := x.r.backends(g.model())
 	x.clear()
+	x.place.crowded = false
 	now := time.Now()
 	adapter := g.adapter()
 	for i := range list {
@@ -182,7 +202,11 @@ func (x *exchange) pick(g goal, d *demand) *Backend {
 		return nil
 	}
 	x.read(adapter)
-	return &list[x.places[x.choose(g, list, d, now)]]
+	chosen := x.choose(g, list, d, now)
+	if chosen < 0 {
+		return nil
+	}
+	return &list[x.places[chosen]]
 }
 
 // backends are the replicas of a model, ours and those that others run.

@@ -15,6 +15,7 @@ type steering struct {
 	mu    sync.Mutex
 	model *steer.Model
 	turn  uint64
+	line  line
 }
 
 // scratch is memory for choices, which one request after another uses.
@@ -68,6 +69,12 @@ func (x *exchange) read(adapter catalog.Name) {
 	}
 }
 
+// limited says that the replica takes only so many requests at once: others run
+// it, and its profile says how many are ours.
+func (b *Backend) limited() bool { return b.Static && b.Slots > 0 }
+
+func (b *Backend) taken(outstanding int64) bool { return b.limited() && outstanding >= int64(b.Slots) }
+
 func (b *Backend) spec() steer.Spec {
 	return steer.Spec{ID: b.ID, CacheTokens: b.CacheTokens, Slots: b.Slots}
 }
@@ -81,10 +88,14 @@ func (s *steering) keep(there map[string]bool) {
 
 // choose picks among the replicas at x.places and notes that the request goes
 // there, so that the next choice knows of it. It returns a position in
-// x.places; there is at least one.
+// x.places, of which there is at least one; -1 when all take only so many at once
+// and have them.
 func (x *exchange) choose(g goal, list []Backend, d *demand, now time.Time) int {
 	made := Decision{Request: x.row.ID, At: now, Model: g.model(), Adapter: g.adapter()}
 	chosen := x.weigh(list, &made, &d.steering)
+	if chosen < 0 {
+		return chosen
+	}
 	x.r.decisions.keep(x, list, chosen, made)
 	return chosen
 }
@@ -96,16 +107,30 @@ func (x *exchange) weigh(list []Backend, made *Decision, s *steering) int {
 	defer s.mu.Unlock()
 	s.model.Match(made.At, &x.prompt)
 	made.PromptTokens = s.model.Tokens()
+	n := 0
 	for i, place := range x.places {
 		e := s.model.Expect(made.At, list[place].spec(), adapter)
-		c := &x.choices[i]
+		if list[place].taken(e.Outstanding) || list[place].limited() && !x.place.called && s.line.busy() {
+			continue
+		}
+		c := x.choices[i]
 		c.Outstanding, c.Wait, c.Work, c.Cached, c.Resident = e.Outstanding, e.Wait, e.Work, e.Cached, e.Resident
+		x.choices[n], x.places[n] = c, place
+		n++
+	}
+	x.choices, x.places = x.choices[:n], x.places[:n]
+	if x.place.crowded = n == 0; x.place.crowded {
+		if x.place.may && x.place.in == nil {
+			x.place.in = s.line.join() // under the lock, so that no place is missed
+		}
+		return -1
 	}
 	of := s.model.Demand(len(x.places))
 	made.Ask = Ask{Turn: s.turn, Dice: rand.Uint64(), Rate: of.Rate, Busy: of.Busy, Grain: s.model.Grain()}
 	s.turn++
 	chosen := x.r.cfg.Picker.Pick(x.choices, made.Ask)
 	streams := x.ep.streams && x.asked.Stream
+	x.place.held = true
 	x.ticket = s.model.Send(made.At, list[x.places[chosen]].spec(), steer.Sent{Adapter: adapter, Streams: streams})
 	return chosen
 }
@@ -126,6 +151,10 @@ func (x *exchange) over(ok bool) (usual time.Duration) {
 	s := x.steered
 	s.mu.Lock()
 	usual = s.model.Done(time.Now(), &x.ticket, x.found)
+	if x.place.held {
+		x.place.held = false
+		s.line.next()
+	}
 	s.mu.Unlock()
 	x.found = steer.Found{CachedTokens: -1}
 	return usual

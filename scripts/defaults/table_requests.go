@@ -8,6 +8,7 @@ func requestSections() []section {
 			{what: "header comes within / idle connection of a client", value: "{serve.go headerTimeout} / {serve.go idleTimeout}", why: "slow senders hold nothing for long"},
 			{what: "client that sends nothing / reads nothing", value: "{router clientBody} / {router clientWrite}", why: "it is gone"},
 			{what: "requests that wait for one model [limits.queue]", value: "{router Queue}", why: "each holds a connection and its body"},
+			{what: "wait for a place at endpoints that others run and that take `slots` requests at once", value: "{router crowdWait}", why: "clients are told to come again rather than kept"},
 			{what: "wait for a model that is being started [limits.cold_wait]", value: "{router ColdWait}", why: "as long as a start may take"},
 			{what: "connect to a replica [limits.connect]", value: "{router Connect}", why: "another one is tried then"},
 			{what: "first token [limits.first_token]", value: "{router FirstToken}", why: "long prefills are normal"},
