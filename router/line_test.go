@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/router"
 	"llmgw.io/llmgw/router/routertest"
 )
 
@@ -156,5 +157,28 @@ func TestStaticLimitEnds(t *testing.T) {
 			t.Errorf("after %s it is answered %d %s", time.Since(start), a.status, a.body)
 		}
 		wait(t, 5*time.Minute)
+	})
+}
+
+// moment is a router.Prospects that sees no hope, and does something first.
+type moment struct{ first func() }
+
+func (m *moment) Status(catalog.Name) (string, bool) {
+	if m.first != nil {
+		m.first()
+	}
+	return "no node has room", true
+}
+
+// A replica that is ready in the moment in which nobody sees hope for one is used.
+func TestReadyInTheMoment(t *testing.T) {
+	t.Parallel()
+	m := &moment{}
+	inWorld(t, func(c *router.Config) { c.Prospects = m }, func(w *world) {
+		b := w.serve("r1", &routertest.Engine{})
+		m.first = func() { w.fleet.Set("m", b) }
+		if a := w.post(chatPath, chatBody); a.status != 200 {
+			t.Errorf("answered %d %s", a.status, a.body)
+		}
 	})
 }

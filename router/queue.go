@@ -60,13 +60,14 @@ const (
 
 // await returns a replica for the request, now or when one is ready.
 func (x *exchange) await(g *goal, d *demand) (*Backend, *failure) {
-	if b := x.pick(*g, d); b != nil {
+	b, f := x.look(*g, d)
+	if b != nil {
 		return b, nil
 	}
-	if f := x.allFull(*g); f != nil {
-		return nil, f
+	if full := x.allFull(*g); full != nil {
+		return nil, full
 	}
-	if f := x.hopeless(*g); f != nil {
+	if f != nil {
 		return nil, f
 	}
 	if d.waiting.Add(1) > int64(x.r.cfg.Limits.Queue) {
@@ -82,6 +83,17 @@ func (x *exchange) await(g *goal, d *demand) (*Backend, *failure) {
 	return x.wait(g, d, from.Add(x.r.cfg.Limits.ColdWait))
 }
 
+// look chooses a replica, or says why waiting for one makes no sense. What is
+// hopeless is asked first: a replica that comes between the two is seen.
+func (x *exchange) look(g goal, d *demand) (*Backend, *failure) {
+	f := x.hopeless(g)
+	b := x.pick(g, d)
+	if b != nil || x.place.crowded {
+		return b, nil
+	}
+	return nil, f
+}
+
 // wait looks again at every change until there is a replica or no hope.
 func (x *exchange) wait(g *goal, d *demand, until time.Time) (b *Backend, f *failure) {
 	timer := time.NewTimer(0)
@@ -94,14 +106,14 @@ func (x *exchange) wait(g *goal, d *demand, until time.Time) (b *Backend, f *fai
 	crowd := time.Now().Add(crowdWait)
 	for {
 		ours, theirs := x.r.changed(), x.r.statics.changed()
-		if b = x.pick(*g, d); b != nil {
+		if b, f = x.look(*g, d); b != nil {
 			return b, nil
 		}
 		if x.place.called { // somebody else has it; from the end of the line again
 			x.leaveLine(&d.steering, true)
 			continue
 		}
-		if f := x.hopeless(*g); f != nil {
+		if f != nil {
 			return nil, f
 		}
 		left := time.Until(until)
@@ -153,7 +165,7 @@ func (x *exchange) hopeless(g goal) *failure {
 	if _, most := m.Bounds(); managed && most == 0 {
 		return full("model_off", "The model "+quote(g.name)+" is switched off: it may have no replicas. Ask the operator to raise scaling.max.", maxRetryAfter)
 	}
-	if !managed && !x.r.statics.unknown(m.Name) && !x.r.listed(m.Name) && !x.place.crowded {
+	if !managed && !x.r.statics.unknown(m.Name) && !x.r.listed(m.Name) {
 		return full("model_unavailable", "No endpoint of the model "+quote(g.name)+" answers right now; try again in a moment.", afterCold)
 	}
 	if x.r.cfg.Prospects == nil || !managed {
