@@ -200,6 +200,35 @@ func TestCommandsTellTheFix(t *testing.T) {
 	}
 }
 
+// Whoever edits a definition learns that what runs is not replaced by it.
+func TestCommandsTellWhatStaysAsItWas(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	x.h.node("a1")
+	if _, errOut, err := x.run(t, tinyYAML, "models", "add", "-f", "-"); err != nil {
+		t.Fatal(err, errOut)
+	}
+	x.h.running(t, "org/tiny")
+	renamed := strings.Replace(tinyYAML, "name: cpu", "name: other", 1)
+	for _, c := range []struct {
+		stdin string
+		line  []string
+		told  bool
+	}{
+		{tinyYAML, []string{"models", "put", "org/tiny", "-f", "-"}, false},
+		{"", []string{"models", "class", "org/tiny", "batch"}, false},
+		{"", []string{"models", "resources", "org/tiny", "--memory-gb", "4", "--cpu-cores", "2"}, true},
+		{tinyYAML + "    context: 4096\n", []string{"models", "put", "org/tiny", "-f", "-"}, true},
+		{renamed, []string{"models", "put", "org/tiny", "-f", "-"}, true},
+		{renamed, []string{"models", "put", "org/tiny", "-f", "-", "-o", "json"}, false},
+	} {
+		out, errOut, err := x.run(t, c.stdin, c.line...)
+		if told := strings.Contains(out+errOut, "1 replica runs as it was defined before; ctl restart --rollout --model org/tiny replaces it."); err != nil || told != c.told {
+			t.Errorf("%v: want it told: %v, got %v\n%s%s", c.line, c.told, err, out, errOut)
+		}
+	}
+}
+
 // What is next to nothing has no sign.
 func TestCommandsTellScores(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"llmgw.io/llmgw/adminapi/view"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -42,6 +45,38 @@ func TestPlanChange(t *testing.T) {
 	}
 	if e, ok := h.models.Index().Get("tiny"); !ok || e.Revision != 1 {
 		t.Errorf("a dry run has changed the model: %+v", e)
+	}
+}
+
+// running makes a replica that runs on a1 as its model is defined now.
+func (h *house) running(t *testing.T, model catalog.Name) {
+	t.Helper()
+	e, _ := h.models.Index().Get(model)
+	id := reconciler.ReplicaID(model + "-1")
+	spot := inventory.Allocation{Node: "a1", Shard: string(id) + ".0", Replica: string(id), Model: string(model)}
+	h.loop.view.Replicas = append(h.loop.view.Replicas, reconciler.Replica{
+		ID: id, Model: model, Profile: e.Model.Profiles[0], Source: e.Model.Source, Phase: reconciler.Run,
+		Fingerprint: catalog.Fingerprint(&e.Model, &e.Model.Profiles[0]), Shards: []reconciler.Shard{{ID: reconciler.ShardID(spot.Shard), Spot: spot}},
+	})
+}
+
+// Nothing moves because a definition is edited, so a reader is told who would.
+func TestPlanChangeTellsWhatStaysAsItWas(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.node("a1")
+	h.must(t, tiny("tiny"))
+	h.running(t, "tiny")
+	const note = `"notes":["1 replica runs as it was defined before; ctl restart --rollout --model tiny replaces it."]`
+	for body, told := range map[string]bool{
+		`{"model":{"name":"tiny","resources":{"memory_gb":3,"cpu_cores":0}}}`: true,
+		`{"model":{"name":"tiny","class":"batch"}}`:                           false,
+		`{"model":{"name":"tiny","remove":true}}`:                             false,
+	} {
+		w := h.ask(http.MethodPost, "/api/v1/plan-change", body)
+		if w.Code != http.StatusOK || strings.Contains(w.Body.String(), note) != told {
+			t.Errorf("%s: want the note: %v, got %d %s", body, told, w.Code, w.Body)
+		}
 	}
 }
 

@@ -3,12 +3,14 @@ package ctl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw/adminapi/view"
+	"llmgw.io/llmgw/catalog"
 )
 
 func (o outside) models() *cli.Command {
@@ -131,7 +133,34 @@ func putModel(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	return s.say(m, "Model %s is replaced.", m.Name)
+	if err := s.say(m, "Model %s is replaced.", m.Name); err != nil {
+		return err
+	}
+	s.tellOutdated(ctx, m)
+	return nil
+}
+
+// tellOutdated says, where people read, which replicas an edited definition does
+// not reach. The edit is made, whether they can be listed or not.
+func (s *session) tellOutdated(ctx context.Context, m view.Model) {
+	if s.format != "table" {
+		return
+	}
+	replicas, err := allReplicas(ctx, s, string(m.Name))
+	if err != nil {
+		s.note("Whether replicas run as it was defined before is not known: %v", err)
+		return
+	}
+	n := 0
+	for _, r := range replicas {
+		gone := !slices.ContainsFunc(m.Profiles, func(p catalog.Profile) bool { return p.Name == r.Profile })
+		if r.State != "draining" && r.State != "stopped" && (r.Stale || gone) {
+			n++
+		}
+	}
+	if n > 0 {
+		s.note("%s", printable(view.OutdatedNote(string(m.Name), n)))
+	}
 }
 
 func removeModel(ctx context.Context, s *session) error {
@@ -185,6 +214,7 @@ func setResources(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
+	defer s.tellOutdated(ctx, m)
 	return s.show(m, func() grid {
 		g := grid{head: []any{"profile", "memory gb", "cores"}, none: "The model has no profile."}
 		for i := range m.Profiles {

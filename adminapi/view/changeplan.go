@@ -107,6 +107,9 @@ func ChangePlanOf(r dryrun.Report) ChangePlan {
 	for _, u := range r.Unplaceable {
 		v.Unplaceable = append(v.Unplaceable, shortageOf(u))
 	}
+	if n := len(r.Outdated); n > 0 {
+		v.Notes = append(v.Notes, OutdatedNote(string(r.Outdated[0].Model), n))
+	}
 	if r.Brake.On() {
 		v.Notes = append(v.Notes, fmt.Sprintf("The brake is set, so what is lost is not replaced for now: %s.", r.Brake.Reason))
 	}
@@ -114,6 +117,15 @@ func ChangePlanOf(r dryrun.Report) ChangePlan {
 		v.Notes = append(v.Notes, "It had not come to rest within an hour, so this is not the end of it.")
 	}
 	return v
+}
+
+// OutdatedNote says that n replicas of a model, at least one, run as it was
+// defined before, and what replaces them.
+func OutdatedNote(model string, n int) string {
+	if n == 1 {
+		return fmt.Sprintf("1 replica runs as it was defined before; ctl restart --rollout --model %s replaces it.", model)
+	}
+	return fmt.Sprintf("%d replicas run as they were defined before; ctl restart --rollout --model %s replaces them.", n, model)
 }
 
 func shortageOf(u dryrun.Unplaceable) PlannedShortage {

@@ -136,6 +136,7 @@ func report() dryrun.Report {
 		Placed:    []dryrun.Placed{chat},
 		Moved:     []dryrun.Moved{{Replica: "chat-1", From: []inventory.NodeID{"a3"}, To: chat}},
 		Preempted: []dryrun.Preempted{{Replica: "sort-2", Model: "sort", From: []inventory.NodeID{"a1"}, By: "chat"}},
+		Outdated:  []dryrun.Outdated{{Replica: "chat-4", Model: "chat"}, {Replica: "chat-5", Model: "chat"}},
 		Lost:      []dryrun.Lost{{Replica: "sort-3", Model: "sort", Nodes: []inventory.NodeID{"a4"}, Why: "node a4 was removed"}},
 		Unplaceable: []dryrun.Unplaceable{{Model: "sort", Short: 2, Trace: placement.Trace{Profiles: []placement.ProfileTrace{{
 			Profile: "tp4", Looked: 5, Counts: map[placement.Reason]int{placement.Held: 2, placement.DevicesBusy: 3},

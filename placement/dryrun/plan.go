@@ -19,6 +19,8 @@ type Report struct {
 	Lost      []Lost
 	// Unplaceable are the models that would be short of more than without it.
 	Unplaceable []Unplaceable
+	// Outdated is empty when the change makes none so.
+	Outdated []Outdated
 	// Unsettled says that it had not come to rest within the bounds.
 	Unsettled bool
 	// Brake is set where lost replicas would not be replaced for now.
@@ -58,6 +60,13 @@ type Lost struct {
 	Why     string
 }
 
+// Outdated is a replica that would run on as its model was defined before: only an
+// order replaces it.
+type Outdated struct {
+	Replica reconciler.ReplicaID
+	Model   catalog.Name
+}
+
 // Unplaceable is a model that would lack replicas.
 type Unplaceable struct {
 	Model catalog.Name
@@ -81,6 +90,9 @@ func Plan(r reconciler.Reconciler, v *reconciler.View, c Change) (Report, error)
 	out := Report{Unsettled: !before.Settled || !after.Settled, Brake: after.Last.Brake}
 	out.compare(before, after)
 	out.short(before, after)
+	if c.Model != nil {
+		out.outdated(v, before, after, c.Model.Name)
+	}
 	return out, nil
 }
 
@@ -173,6 +185,23 @@ func (out *Report) short(before, after *Course) {
 			continue
 		}
 		out.Unplaceable = append(out.Unplaceable, Unplaceable{Model: name, Short: lacks, Trace: after.Traces[name]})
+	}
+}
+
+// outdated tells which replicas that are there would run on as the model was
+// defined before, where the change makes one so.
+func (out *Report) outdated(v *reconciler.View, before, after *Course, name catalog.Name) {
+	running, made := after.running(), false
+	for i := range v.Replicas {
+		r := running[v.Replicas[i].ID]
+		if r == nil || r.Model != name || !reconciler.Outdated(after.World.Catalog, r) {
+			continue
+		}
+		out.Outdated = append(out.Outdated, Outdated{Replica: r.ID, Model: name})
+		made = made || !reconciler.Outdated(before.World.Catalog, r)
+	}
+	if !made {
+		out.Outdated = nil
 	}
 }
 

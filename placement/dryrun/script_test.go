@@ -151,6 +151,9 @@ func plan(t *testing.T, v *reconciler.View, c dryrun.Change) string {
 		}
 		b.WriteByte('\n')
 	}
+	for _, o := range r.Outdated {
+		fmt.Fprintf(&b, "outdated %s\n", o.Replica)
+	}
 	if r.Unsettled {
 		b.WriteString("it does not come to rest\n")
 	}
