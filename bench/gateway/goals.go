@@ -127,5 +127,9 @@ func (r *results) faults() []row {
 	}
 	return append(rows, row{
 		scenario: "4 MiB prompt", what: "memory allocated, in bodies", is: r.Faults.Bodies, there: r.Faults.Bodies > 0, most: 2,
+	}, row{
+		scenario: "replica killed", what: "requests that failed, at 500 a second", is: float64(r.Faults.Failed), there: r.Faults.Sent > 0, most: 0,
+	}, row{
+		scenario: "replica ready", what: "a request that waited is sent, p99", is: r.Faults.HeldMS, there: r.Faults.HeldMS > 0, most: 20, unit: "ms",
 	})
 }

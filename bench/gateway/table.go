@@ -43,7 +43,9 @@ type faults struct {
 		Trials, Told int
 		P99MS        float64
 	}
-	Bodies float64
+	Bodies       float64
+	Sent, Failed int
+	HeldMS       float64
 }
 
 // row is one figure and what it must not exceed.

@@ -21,7 +21,7 @@ const good = `{"samples":[
 {"Target":"llmgw","Scenario":"sse-paced-c64","CPUPerReq":99,"Delay50":69,"Idle":40,"Peak":79,"ReadyMS":149}],
 "idle":[{"Target":"goproxy","PerStream":50,"Asked":5000,"Good":5000},{"Target":"llmgw","PerStream":29,"Asked":5000,"Good":5000}]}`
 
-const goodFaults = `{"Gone":[{"Route":"chat","Stage":"before the first byte","Trials":9,"Told":9,"P99MS":19}],"Bodies":1.9}`
+const goodFaults = `{"Gone":[{"Route":"chat","Stage":"before the first byte","Trials":9,"Told":9,"P99MS":19}],"Bodies":1.9,"Sent":9,"HeldMS":19}`
 
 func TestReport(t *testing.T) {
 	t.Parallel()
@@ -46,6 +46,9 @@ func TestReport(t *testing.T) {
 		"a client gone, late":            {`"P99MS":19`, `"P99MS":21`},
 		"a client gone, nobody was told": {`"Told":9`, `"Told":8`},
 		"memory of a very long prompt":   {`"Bodies":1.9`, `"Bodies":2.1`},
+		"a request beside a kill":        {`"Sent":9`, `"Sent":9,"Failed":1`},
+		"nobody was killed":              {`"Sent":9`, `"Sent":0`},
+		"a request that waited":          {`"HeldMS":19`, `"HeldMS":21`},
 	} {
 		dir := t.TempDir()
 		paths := make([]string, 2)

@@ -21,6 +21,12 @@ type Results struct {
 	Gone []Gone
 	// Bodies is how many times its own size a prompt of 4 MiB has allocated.
 	Bodies float64
+	// Sent were sent around the death of a replica, and Failed of them were not
+	// answered well.
+	Sent, Failed int
+	// HeldMS is the 99th percentile of the time from a replica's being ready until
+	// it hears a request that waited for it.
+	HeldMS float64
 }
 
 func run(control, config, key string, trials int) (*Results, error) {
@@ -31,6 +37,7 @@ func run(control, config, key string, trials int) (*Results, error) {
 	defer func() { _ = os.RemoveAll(dir) }() // what stays is the system's to clear
 	e := &engine{trials: map[int]*trial{}}
 	names := []string{"{{dir}}", dir}
+	var die func() error
 	for i := range 4 {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -38,6 +45,7 @@ func run(control, config, key string, trials int) (*Results, error) {
 		}
 		srv := &http.Server{Handler: e, ReadHeaderTimeout: time.Minute}
 		go func() { _ = srv.Serve(ln) }() // until the process ends
+		die = srv.Close
 		names = append(names, fmt.Sprintf("{{upstream%d}}", i+1), ln.Addr().String())
 	}
 	port, aux := freePort(), freePort()
@@ -68,7 +76,17 @@ func run(control, config, key string, trials int) (*Results, error) {
 		}
 	}
 	res.Bodies, err = c.longPrompts("http://127.0.0.1:" + aux + "/debug/pprof/allocs?debug=1")
+	if err != nil {
+		return nil, err
+	}
 	log.Printf("a prompt of 4 MiB allocates %.2f bodies", res.Bodies)
+	if res.Sent, res.Failed, err = c.kill(e, die); err != nil {
+		return nil, err
+	}
+	log.Printf("of %d requests around the death of a replica %d failed", res.Sent, res.Failed)
+	p99, err := held(key, trials)
+	res.HeldMS = float64(p99.Microseconds()) / 1e3
+	log.Printf("a request that waits is sent within %.2f ms of ready, p99", res.HeldMS)
 	return res, err
 }
 
