@@ -28,7 +28,7 @@ func decisionWalls() []wall {
 		{room: "placement/fix", may: []string{"placement", "catalog", "inventory"}},
 		{room: "placement/reconciler", may: []string{"placement", "placement/fix", "catalog", "inventory"}},
 		{room: "placement/dryrun", may: []string{"placement", "placement/reconciler", "catalog", "inventory"}},
-		{room: "placement/fleetsim", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "inventory/inventorytest"}},
+		{room: "placement/fleetsim", may: []string{"placement", "placement/reconciler", "catalog", "inventory", "inventory/facility", "inventory/inventorytest"}},
 		{room: "placement/replay", may: []string{"placement", "placement/reconciler", "catalog", "inventory"}},
 		{room: "placement/control", may: []string{"placement", "placement/dryrun", "placement/reconciler", "placement/replay", "catalog", "inventory", "storage"}},
 

@@ -9,6 +9,7 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/inventory/facility"
 	"llmgw.io/llmgw/placement/reconciler"
 )
 
@@ -17,6 +18,12 @@ type Report struct {
 	For            time.Duration
 	Nodes, Devices int
 	Events         int
+
+	// Problems are sentences about labels of the fleet that contradict each other,
+	// at most maxProblems, and Untold how many more there are. The run goes on with
+	// what the nodes say.
+	Problems []string
+	Untold   int
 
 	// Passes are looks of the control loop; Stale those that were decided anew
 	// because the fleet had changed, Verified those that held all the same.
@@ -92,8 +99,15 @@ type Violation struct {
 const (
 	maxViolations = 20
 	maxNotes      = 20
+	maxProblems   = 5
 	useSteps      = 24
 )
+
+func newReport(sc *Scenario, o Options) *Report {
+	problems := facility.Analyze(sc.fleet.Nodes(), nil, nil).Problems
+	told := min(len(problems), maxProblems)
+	return &Report{For: o.For, Nodes: len(sc.fleet.Nodes()), Problems: problems[:told], Untold: len(problems) - told}
+}
 
 func (r *Report) note(at time.Time, text string) {
 	if len(r.Notes) < maxNotes {
@@ -292,7 +306,14 @@ func (r *Report) Broke() bool { return len(r.Violations) > 0 }
 // String is the report for people.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d nodes, %d devices, %s of virtual time, %d events\n\n", r.Nodes, r.Devices, r.For, r.Events)
+	fmt.Fprintf(&b, "%d nodes, %d devices, %s of virtual time, %d events\n", r.Nodes, r.Devices, r.For, r.Events)
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "note       %s\n", p)
+	}
+	if r.Untold > 0 {
+		fmt.Fprintf(&b, "note       and %d more such labels\n", r.Untold)
+	}
+	b.WriteByte('\n')
 	fmt.Fprintf(&b, "replicas   %d placed: %d moved, %d in place of lost ones; %d preempted, %d failed, %d lost, %d stopped\n",
 		r.Placed, r.Moved, r.Replaced, r.Preempted, r.Failed, r.Lost, r.Stopped)
 	fmt.Fprintf(&b, "ready      after %s at the median, %s for 99 of 100, %s at most\n", span(r.ReadyP50), span(r.ReadyP99), span(r.ReadyMost))

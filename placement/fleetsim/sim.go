@@ -63,7 +63,7 @@ func Run(sc *Scenario, o Options, rng *rand.Rand) *Report {
 		sc: sc, o: o, rng: rng, now: Begin(), end: Begin().Add(o.For),
 		agents: map[inventory.NodeID]*agent{}, entries: map[catalog.Name]catalog.Entry{},
 		starts: map[catalog.Name]time.Duration{}, broken: map[catalog.Name]time.Time{},
-		report: &Report{For: o.For, Nodes: len(sc.fleet.Nodes())},
+		report: newReport(sc, o),
 	}
 	s.laws = newLaws(s)
 	s.router = newRouter(s)
