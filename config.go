@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/storage"
 )
 
@@ -31,6 +32,10 @@ type File struct {
 	Log     LogFile `json:"log,omitempty"`
 	// OTel is where metrics and traces are sent.
 	OTel OTelFile `json:"otel,omitempty"`
+	// ClassAliases are other names for classes of devices, by alias:
+	// {h100: H100-80}. A profile may ask by one and a node may report one; answers
+	// name the class.
+	ClassAliases inventory.ClassAliases `json:"class_aliases,omitempty"`
 	// Models are declared: read-only over the API.
 	Models []catalog.Model `json:"models,omitempty"`
 	// Keys are declared client keys.
@@ -242,6 +247,9 @@ func (f *File) Check() error {
 	}
 	if host, _, err := net.SplitHostPort(f.Debug.PProf); f.Debug.PProf != "" && (err != nil || !loopback(host)) {
 		add("debug.pprof: %q must be an address on loopback, such as 127.0.0.1:6060", f.Debug.PProf)
+	}
+	if err := catalog.CheckClassAliases(f.ClassAliases); err != nil {
+		all = append(all, err)
 	}
 	all = append(all, f.checkKeys()...)
 	return errors.Join(append(all, f.Limits.check()...)...)

@@ -29,7 +29,7 @@ func NewRequestRouter(ctx context.Context, cfg Config) (*RequestRouter, error) {
 		return nil, err
 	}
 	r := &RequestRouter{cfg: cfg}
-	if r.catalog, err = catalog.NewService(ctx, catalog.ServiceConfig{Declared: cfg.Settings.Models, Logger: cfg.Logger}); err != nil {
+	if r.catalog, err = catalog.NewService(ctx, catalog.ServiceConfig{Declared: cfg.Settings.Models, ClassAliases: cfg.Settings.ClassAliases, Logger: cfg.Logger}); err != nil {
 		return nil, err
 	}
 	rc := routerConfig(cfg)

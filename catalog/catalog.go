@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"llmgw.io/llmgw/inventory"
 )
 
 // Index is an immutable view of every definition in force, by name, alias and
@@ -14,6 +16,7 @@ type Index struct {
 	byName  map[Name]int
 	alias   map[Name]Name // alias or adapter's name to the model's name
 	apart   map[Name][]Name
+	classes inventory.ClassAliases // of definitions that are tried on it
 }
 
 // NewIndex makes an index of entries, which it then owns. It does not validate:

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"llmgw.io/llmgw/inventory"
 )
 
 // ServiceConfig is what a Service needs.
@@ -21,6 +23,10 @@ type ServiceConfig struct {
 	Store Store
 	// Declared models come from the configuration file and are read-only.
 	Declared []Model
+	// ClassAliases are other names for classes of devices. A definition that asks
+	// for one by an alias is kept, and answered, with the class. Not changed after
+	// NewService.
+	ClassAliases inventory.ClassAliases
 	// Logger nil is silent.
 	Logger *slog.Logger
 }
@@ -29,9 +35,10 @@ type ServiceConfig struct {
 // store and publishes a new index. It may be used by any number of goroutines
 // at once; changes are made one after the other.
 type Service struct {
-	store  Store
-	logger *slog.Logger
-	index  atomic.Pointer[Index]
+	store   Store
+	aliases inventory.ClassAliases
+	logger  *slog.Logger
+	index   atomic.Pointer[Index]
 
 	changing sync.Mutex // held through a change, store and all
 	// doubt says that a write failed, so that kept may not be what the store has.
@@ -49,14 +56,17 @@ type Service struct {
 // longer fits is kept and logged, so that a start never fails on old rows; wrong
 // declared models fail it.
 func NewService(ctx context.Context, cfg ServiceConfig) (*Service, error) {
-	s := &Service{store: cfg.Store, logger: cfg.Logger, changed: make(chan struct{})}
+	if err := CheckClassAliases(cfg.ClassAliases); err != nil {
+		return nil, err
+	}
+	s := &Service{store: cfg.Store, aliases: cfg.ClassAliases, logger: cfg.Logger, changed: make(chan struct{})}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
 	if s.store != nil {
-		kept, err := s.store.ListModels(ctx)
+		kept, err := s.load(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("load models: %w", err)
+			return nil, err
 		}
 		s.kept = kept
 	}
@@ -205,6 +215,7 @@ func (s *Service) writable(ctx context.Context, name Name, expected *int64) (*En
 
 // put validates against everything else, keeps and publishes.
 func (s *Service) put(ctx context.Context, m Model, expected int64, by Author) (Entry, error) {
+	m = called(m, s.aliases)
 	next := s.keptWithout(m.Name)
 	s.mu.Lock()
 	declared := s.declared
@@ -269,13 +280,27 @@ func (s *Service) settle(ctx context.Context) error {
 	if err := ctx.Err(); err != nil || !s.doubt {
 		return err // whoever waited for its turn too long has gone
 	}
-	kept, err := s.store.ListModels(ctx)
+	kept, err := s.load(ctx)
 	if err != nil {
-		return fmt.Errorf("load models: %w", err)
+		return err
 	}
 	s.doubt = false
 	s.keep(kept)
 	return nil
+}
+
+// load reads the kept definitions, with classes for their aliases: those of rows
+// that are older than an alias, too.
+func (s *Service) load(ctx context.Context) ([]Entry, error) {
+	kept, err := s.store.ListModels(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load models: %w", err)
+	}
+	kept = slices.Clone(kept)
+	for i := range kept {
+		kept[i].Model = called(kept[i].Model, s.aliases)
+	}
+	return kept, nil
 }
 
 // checkDeclared validates the configuration's models, each and together with
@@ -284,6 +309,7 @@ func (s *Service) checkDeclared(models []Model) ([]Entry, error) {
 	entries := make([]Entry, len(models))
 	var all []error
 	for i, m := range models {
+		m = called(m, s.aliases)
 		all = append(all, Validate(&m))
 		entries[i] = Entry{Model: m, Declared: true, Revision: revisionOf(&m), UpdatedBy: "config"}
 		if slices.ContainsFunc(models[:i], func(o Model) bool { return o.Name == m.Name }) {
@@ -308,7 +334,9 @@ func (s *Service) publish() {
 	if old := s.index.Load(); old != nil {
 		version = old.Version() + 1
 	}
-	s.index.Store(NewIndex(version, append(slices.Clone(s.declared), s.kept...)))
+	x := NewIndex(version, append(slices.Clone(s.declared), s.kept...))
+	x.classes = s.aliases
+	s.index.Store(x)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }

@@ -9,13 +9,14 @@ import (
 // of its name: what Service makes of it, declared or not, on trial. Write-only
 // keys that it leaves out are kept. Errors are joined InvalidErrors.
 func (x *Index) With(m Model) (*Index, error) {
+	m = called(m, x.classes)
 	next := Entry{Model: m, Revision: 1}
 	if old, ok := x.Get(m.Name); ok {
 		next = *old
 		next.Model, next.Revision = m, old.Revision+1
 		keepSecrets(&next.Model, &old.Model)
 	}
-	out := NewIndex(x.version+1, append(x.others(m.Name), next))
+	out := x.next(append(x.others(m.Name), next))
 	if err := ValidateIn(out, &m); err != nil {
 		return nil, err
 	}
@@ -45,7 +46,13 @@ func (x *Index) Without(name Name) (*Index, error) {
 	if users := x.UsedBy(name); len(users) > 0 {
 		return nil, fmt.Errorf("%w: %s name model %q as a fallback or a candidate; change them first", ErrInUse, listNames(users), name)
 	}
-	return NewIndex(x.version+1, x.others(name)), nil
+	return x.next(x.others(name)), nil
+}
+
+func (x *Index) next(entries []Entry) *Index {
+	out := NewIndex(x.version+1, entries)
+	out.classes = x.classes
+	return out
 }
 
 func (x *Index) others(name Name) []Entry {

@@ -21,6 +21,9 @@ type RegistryConfig struct {
 	// as such. Default 15 and 60 seconds.
 	UnreachableAfter time.Duration
 	LostAfter        time.Duration
+	// ClassAliases are other names for classes of devices: what a node reports by
+	// an alias is known by its class. Not changed after NewRegistry.
+	ClassAliases ClassAliases
 	// Cut ends what a node still sends. [Registry.Forget] calls it before the node
 	// leaves the snapshot, so that no late report brings it back. Nil: nothing
 	// sends on its own.
@@ -38,6 +41,7 @@ type Registry struct {
 	store Store
 	holds HoldStore
 	cut   func(NodeID)
+	alias ClassAliases
 	log   *slog.Logger
 	tick  time.Duration
 
@@ -78,7 +82,7 @@ func NewRegistry(ctx context.Context, cfg RegistryConfig, now time.Time) (*Regis
 	}
 	tick := min(time.Second, cfg.UnreachableAfter/15)
 	r := &Registry{
-		store: cfg.Store, holds: cfg.Holds, cut: cfg.Cut, log: cfg.Logger, tick: tick,
+		store: cfg.Store, holds: cfg.Holds, cut: cfg.Cut, alias: cfg.ClassAliases, log: cfg.Logger, tick: tick,
 		changed: make(chan struct{}),
 		silence: newSilence(cfg.UnreachableAfter, cfg.LostAfter, tick, now),
 		quiet:   map[NodeID]beat{},
@@ -179,6 +183,7 @@ func (r *Registry) Changed() <-chan struct{} {
 // known. It never blocks on the store. What the report points to belongs to the
 // registry from then on.
 func (r *Registry) Apply(id NodeID, rep Report, now time.Time) {
+	rep.Facts = r.alias.facts(rep.Facts)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.silence.begin(id, now)

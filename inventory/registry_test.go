@@ -29,6 +29,35 @@ func open(t *testing.T, store *inventorytest.Store, now time.Time) *inventory.Re
 	return r
 }
 
+// TestClassAliases shows that what a node reports by an alias is known by its
+// class, that the same report again is no news, and that the report is not changed.
+func TestClassAliases(t *testing.T) {
+	t.Parallel()
+	r, err := inventory.NewRegistry(t.Context(), inventory.RegistryConfig{
+		Store: &inventorytest.Store{}, ClassAliases: inventory.ClassAliases{"H100-94": "H100-80", "H100-80x": "L4-24"},
+	}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := eightCards()
+	facts.Devices[3].Class = "H100-94"
+	r.Apply("a1", inventory.Report{Facts: facts}, start)
+	n := r.Snapshot().Node("a1")
+	if counts := n.ClassCounts(); len(counts) != 1 || counts[0].Class != "H100-80" || counts[0].Total != 8 {
+		t.Errorf("want eight of H100-80, got %+v", counts)
+	}
+	if facts.Devices[3].Class != "H100-94" {
+		t.Errorf("the report was changed: %v", facts.Devices[3].Class)
+	}
+	told := r.Changed()
+	r.Apply("a1", inventory.Report{Facts: facts}, start.Add(time.Second))
+	select {
+	case <-told:
+		t.Error("the same report again is taken for news")
+	default:
+	}
+}
+
 func eightCards() *inventory.Facts {
 	f := &inventory.Facts{MemoryMB: 1 << 20, CPUs: 96}
 	for i := range 8 {
