@@ -69,6 +69,9 @@ func (a *API) planHold(c *call) (view.HoldPlan, error) {
 	}
 	v := view.HoldPlanOf(a.cfg.Cluster.PlanHold(h))
 	v.Notes = c.notesOn(h.Domain)
+	if len(v.Models) > 0 {
+		v.Notes = append(v.Notes, view.HoldPlanNote)
+	}
 	return v, nil
 }
 

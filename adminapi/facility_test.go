@@ -3,6 +3,7 @@ package adminapi_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,31 @@ func TestPlanOfAHold(t *testing.T) {
 	}
 	if holds := h.registry.Snapshot().Holds(); len(holds) != 0 {
 		t.Errorf("a plan holds nothing, got %v", holds)
+	}
+}
+
+// Two answers are given to what a hold would do, and each names the other for what
+// it leaves out.
+func TestPlansOfAHoldNameEachOther(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.node("a1")
+	h.must(t, tiny("tiny"))
+	h.running(t, "tiny")
+	c := h.client(t, storage.RoleViewer)
+	p, err := c.PlanHold(t.Context(), "node:a1", time.Time{}, time.Time{})
+	if err != nil || len(p.Shortfall) != 1 || !slices.Equal(p.Notes, []string{view.HoldPlanNote}) {
+		t.Errorf("want it told what is left out, got %+v, %v", p, err)
+	}
+	from := time.Now().Add(time.Minute)
+	v, err := c.PlanChange(t.Context(), view.PlanRequest{Hold: &view.PlanHold{Domain: "node:a1", From: from}})
+	if err != nil || len(v.Lost) != 1 || !slices.Equal(v.Notes, []string{view.HoldChangeNote}) {
+		t.Errorf("want it told what is left out, got %+v, %v", v, err)
+	}
+	for _, quiet := range []view.PlanHold{{Domain: "node:a1"}, {Domain: "rack:r1", From: from}} {
+		if v, err := c.PlanChange(t.Context(), view.PlanRequest{Hold: &quiet}); err != nil || slices.Contains(v.Notes, view.HoldChangeNote) {
+			t.Errorf("%+v: nothing moves, so there is nothing to add, got %+v, %v", quiet, v, err)
+		}
 	}
 }
 

@@ -81,7 +81,9 @@ func (f *fakeLoop) Help(m catalog.Name) (reconciler.Help, error) {
 }
 
 func (f *fakeLoop) PlanHold(h inventory.Hold) reconciler.HoldPlan {
-	return reconciler.Reconciler{}.PlanHold(&reconciler.View{Catalog: catalog.NewIndex(0, nil), Fleet: f.registry.Snapshot()}, h, time.Now(), nil)
+	v := f.View()
+	v.Catalog, v.Fleet = f.models.Index(), f.registry.Snapshot()
+	return reconciler.Reconciler{}.PlanHold(v, h, time.Now(), nil)
 }
 
 func (f *fakeLoop) PlanChange(c dryrun.Change) (dryrun.Report, error) {

@@ -38,6 +38,9 @@ func (a *API) planChange(c *call, in view.PlanRequest) (view.ChangePlan, error) 
 	v := view.ChangePlanOf(r)
 	if change.Hold != nil {
 		v.Notes = append(v.Notes, c.notesOn(change.Hold.Hold.Domain)...)
+		if !change.Hold.Release && len(v.Moved)+len(v.Preempted)+len(v.Lost) > 0 {
+			v.Notes = append(v.Notes, view.HoldChangeNote)
+		}
 	}
 	return v, nil
 }

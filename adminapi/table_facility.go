@@ -24,7 +24,7 @@ func facilityRoutes() []route {
 	}, {
 		method: http.MethodGet, pattern: "/facility/plan", name: "holds.plan", op: "PlanHold", scope: auth.Read, needs: clusterPart,
 		summary:     "Show what carrying out a place would do",
-		description: "A dry run by the same placer on copies: what would move where, in order, what fits nowhere else, and how long it takes.",
+		description: "A dry run by the same placer on copies: what would move where, in order, what fits nowhere else, and how long it takes. It knows neither preemption nor moves to make room: POST /plan-change plays those out, too, and is right where the two differ.",
 		query: []param{
 			domain,
 			{name: "from", kind: "string", doc: "when it would begin, as in 2026-01-31T12:00:00Z; now when left out"},

@@ -15,7 +15,7 @@ func clusterRoutes() []route {
 	}, {
 		method: http.MethodPost, pattern: "/plan-change", name: "plan.change", op: "PlanChange", scope: auth.Read, needs: clusterPart,
 		summary:     "Show what a change of a model, a node or a hold would do",
-		description: "A dry run by the steps of the control loop, on a copy in which every order is obeyed at once: what is placed, moved, preempted and lost, and what finds no room. It changes nothing, so it needs no more than reading.",
+		description: "A dry run by the steps of the control loop, on a copy in which every order is obeyed at once: what is placed, moved, preempted and lost, and what finds no room. It changes nothing, so it needs no more than reading. It says nothing of order or time; GET /facility/plan estimates both for a hold.",
 		what:        "the change", limit: wholeForm, endpoint: takes((*API).planChange),
 	}, {
 		method: http.MethodGet, pattern: "/openapi.json", name: "openapi.get", op: "OpenAPI", scope: auth.Read,

@@ -15,6 +15,15 @@ type HoldPlan struct {
 	Notes     []string    `json:"notes,omitempty" doc:"what else to know"`
 }
 
+// The two answers to what a hold would do name each other.
+const (
+	// HoldPlanNote stands with a HoldPlan that has replicas.
+	HoldPlanNote = "This asks the placer for one replacement after the other, and knows neither preemption nor moves to make room. " +
+		"ctl plan hold, with --from now, plays the control loop's own steps out: where the two differ, trust that one. This one has the order and the time."
+	// HoldChangeNote stands with a ChangePlan in which a hold does something.
+	HoldChangeNote = "This plays the control loop's own steps out, and says nothing of their order or how long they take: ctl holds plan estimates both, without preemption and moves."
+)
+
 // HoldModel is one model with replicas in the domain.
 type HoldModel struct {
 	Model string     `json:"model"`

@@ -19,7 +19,7 @@ type Replica struct {
 	Restart     string  `json:"restart,omitempty" doc:"queued, or replacing while its replacement starts"`
 	Model       string  `json:"model"`
 	Profile     string  `json:"profile"`
-	Stale       bool    `json:"stale,omitempty" doc:"the profile was edited since it was placed; an order to restart with rollout replaces it, nothing else does"`
+	Stale       bool    `json:"stale,omitempty" doc:"the profile was edited since it was placed; reported, and replaced for it only by an order to restart with rollout"`
 	State       string  `json:"state"`
 	Pool        string  `json:"pool,omitempty"`
 	Fabric      string  `json:"fabric,omitempty"`

@@ -51,7 +51,10 @@ type Move struct {
 
 // PlanHold says what a hold would do if it carried out its place: the same
 // placer, asked for one replacement after the other on copies of the fleet, in
-// the order in which Step would go. Other holds count as they are at the time at
+// the order in which Step would go. It knows neither preemption nor moves, so it may
+// say that nothing fits where Step would make room, and says nothing of who would
+// give way: placement/dryrun plays Step itself out, and is right where the two
+// differ. Only this one knows order and time. Other holds count as they are at the time at
 // which this one begins. c nil: nothing is known from before.
 func (r Reconciler) PlanHold(v *View, h inventory.Hold, now time.Time, c *Cache) HoldPlan {
 	at := h.From
