@@ -62,6 +62,10 @@ func TestMemoryIsKeptWhole(t *testing.T) {
 		"all": {
 			Failures: 5, RetryAt: at, Parked: true, Reason: "r", Cause: "memory", LastLines: []string{"a", "b"}, Revision: 1 << 62,
 			FailedOn: map[inventory.NodeID]time.Time{"a1": at}, Unplaceable: true, Lost: []reconciler.ReplicaID{"m-1"},
+			Former: &reconciler.Former{
+				ID: "m-1", By: "m-2", Back: true, Source: "s", Files: []catalog.File{{Path: "f", Bytes: 1}},
+				Profile: catalog.Profile{Name: "p", Context: 1024}, Adapters: []catalog.Adapter{{Name: "a"}},
+			},
 		},
 	} {
 		data, err := encodeMemory(want)

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,6 +105,45 @@ func TestRolloutOfAFullFleet(t *testing.T) {
 		}
 		if h := v.Health["tiny"]; h.Ready != 2 || len(h.Clamps) > 0 {
 			t.Errorf("want it finished, got %+v", h)
+		}
+	})
+}
+
+// One that fails in place goes back to what it was, though the control plane
+// changes in between: what it was is kept with the assignments.
+func TestRolloutGoesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, m := newStore(), newModels(model("tiny", 1))
+		fleet := "a1 gpu=1xL4-24"
+		r := start(t, "one", s, m, fleet, nil, nil)
+		r.obey(2)
+		next := model("tiny", 1)
+		next.Profiles[0].Context = 4096
+		m.set(next)
+		if err := r.loop.Restart(t.Context(), ids{"tiny-1"}, reconciler.Rollout); err != nil {
+			t.Fatal(err)
+		}
+		for range 40 {
+			if slices.Contains(s.ids(), "tiny-2") {
+				break
+			}
+			r.obey(1)
+		}
+		if got := s.row("tiny-2"); got.Profile.Context != 4096 {
+			t.Fatalf("want the new definition tried, got %+v", got)
+		}
+		r.stop()
+		r = start(t, "two", s, m, fleet, nil, nil)
+		defer r.stop()
+		r.registry.Apply("a1", inventory.Report{Whole: true, Shards: []inventory.ShardStatus{
+			{ID: "tiny-2.0", State: inventory.ShardFailed, Error: "It does not fit."},
+		}}, time.Now())
+		after(10 * time.Second)
+		r.obey(4)
+		v := r.loop.View()
+		if len(v.Replicas) != 1 || v.Replicas[0].ID != "tiny-3" || v.Replicas[0].Profile.Context == 4096 || v.Health["tiny"].Ready != 1 {
+			t.Errorf("want one that is as before, got %+v, %+v", v.Replicas, v.Health["tiny"])
 		}
 	})
 }

@@ -149,8 +149,8 @@ func (s *sim) expectRest() {
 			continue
 		}
 		e, ok := s.index.Get(name)
-		if !ok {
-			continue
+		if f := c.memory.Models[name].Former; !ok || f != nil && f.Back {
+			continue // or it is the definition from before that finds no room
 		}
 		req := reconciler.Request(s.index, &e.Model)
 		placer := s.o.Reconciler.Placer

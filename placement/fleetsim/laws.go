@@ -248,6 +248,9 @@ func (l *laws) notShort(w reconciler.World, after []reconciler.Replica, e *catal
 		return
 	}
 	if h.Unplaceable {
+		if m.Former != nil && m.Former.Back {
+			return // it is the definition from before that finds no room
+		}
 		l.fitsNot(w, e, plan)
 		return
 	}

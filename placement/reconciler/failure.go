@@ -98,7 +98,7 @@ func (s *step) forgive(g *group) {
 		}
 	}
 	if m.Halted != "" && (g.entry == nil || g.entry.Revision != m.HaltedAt) {
-		m.Halted, m.HaltedAt = "", 0
+		m.stayNew()
 	}
 	if m.Failures == 0 && !m.Parked && m.Reason == "" {
 		return
@@ -123,7 +123,7 @@ func (g *group) clearFailures() {
 	m := &g.mem
 	*m = ModelMemory{
 		Unplaceable: m.Unplaceable, Lost: m.Lost, Preempted: m.Preempted, HeldFor: m.HeldFor, Halted: m.Halted, HaltedAt: m.HaltedAt,
-		Moved: m.Moved,
+		Moved: m.Moved, Former: m.Former,
 	}
 }
 

@@ -149,7 +149,7 @@ func (s *step) move(forModel *group, u *unit, to placement.Candidate) {
 	g := s.group(u.Model)
 	u.edit().Restart = Moving
 	u.change(fmt.Sprintf("It moves to make room for model %s.", forModel.name))
-	p := s.order(g, to, u.ID, fmt.Sprintf("It takes over from %s, which makes room for model %s.", u.ID, forModel.name))
+	p := s.order(g, &g.entry.Model, to, u.ID, fmt.Sprintf("It takes over from %s, which makes room for model %s.", u.ID, forModel.name))
 	g.mem.Moved = append(slices.Clone(g.mem.Moved), s.now)
 	s.event(EventMoved, g, u, u.leadNode(), fmt.Sprintf(
 		"Replica %s moves from %s to %s, to make room for model %s.", u.ID, names(u.nodes()), names(p.nodes()), forModel.name))

@@ -38,6 +38,7 @@ func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
 		s.forgive(g)
 		s.giveWay(g)
 		s.arrange(g)
+		g.forgetFormer()
 		s.makeRoom(g)
 		s.rearrange(g)
 		s.rollInPlace(g)

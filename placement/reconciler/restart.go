@@ -24,7 +24,7 @@ func (s *step) takeOrders() {
 			u.edit().Restart = o.Mode
 			u.change("A restart was asked for.")
 			if g := s.group(u.Model); o.Mode.rolls() {
-				g.mem.Halted, g.mem.HaltedAt = "", 0
+				g.mem.stayNew()
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func (s *step) unit(id ReplicaID) *unit {
 // the other, so that an order for all of them takes few down at once.
 func (s *step) restart(g *group) {
 	s.goOn(g)
-	for _, u := range []*unit{g.nextReplace(), s.nextRollout(g)} {
+	for _, u := range []*unit{g.nextReplace(), s.nextRollout(g), g.waitsOn()} {
 		if u != nil {
 			u.leaving = true
 			break

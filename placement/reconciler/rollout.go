@@ -18,8 +18,9 @@ import (
 //     replacement at a time and by the rule of preemption. Who gave way is back
 //     once the last room is free.
 //   - The first replacement that fails before it was ready ends it: those that
-//     were not replaced stay as they are, and people are told. Another order or
-//     another definition begins anew.
+//     were not replaced stay as they are, the one that was stopped for it goes back
+//     (former.go), those that were replaced stay new, and people are told. Another
+//     order or another definition begins anew.
 
 // nextRollout is the replica of a rollout whose turn it is, or nil while another
 // one of the model is not ready.
@@ -50,6 +51,20 @@ func (s *step) nextRollout(g *group) *unit {
 	return first
 }
 
+// waitsOn is the replica of a rollout whose replacement is restarted in place: it
+// serves until that is over.
+func (g *group) waitsOn() *unit {
+	for _, u := range g.units {
+		if u.Phase == Run || u.gone || u.Restart != InPlace {
+			continue
+		}
+		if o := g.find(u.Replaces); o != nil && o.live() && o.Restart.rolls() {
+			return o
+		}
+	}
+	return nil
+}
+
 // lacks reports whether a replica is still to be placed that may find room.
 func (s *step) lacks(g *group) bool {
 	short := s.shortage(g)
@@ -70,10 +85,14 @@ func (s *step) rollInPlace(g *group) {
 	switch {
 	case first:
 		return // it comes first after all, once that room is free
+	case g.mem.Former != nil && !g.stopping(g.mem.Former):
+		s.endRollout(g, "", fmt.Sprintf("the room of replica %s was taken before its successor had it", g.mem.Former.ID))
+		return
 	case !fits:
-		s.endRollout(g, fmt.Sprintf("the definition in force fits nowhere, nor in the room of replica %s; ask explain-placement why", u.ID))
+		s.endRollout(g, "", fmt.Sprintf("the definition in force fits nowhere, nor in the room of replica %s; ask explain-placement why", u.ID))
 		return
 	}
+	g.keepFormer(u)
 	s.retire(u, "rolled out in place, since nothing else has room")
 	u.edit().Restart = InPlace
 	g.refused = s.shortage(g) > 0
@@ -111,15 +130,16 @@ func (s *step) triesInPlace(g *group, u *unit) (first, fits bool) {
 
 // failRollout ends a rollout whose replacement failed before it was ready.
 func (s *step) failRollout(g *group, u *unit, reason string) {
-	if !u.ReadyAt.IsZero() || u.Restart.rolls() || g.stale(u) {
+	if !u.ReadyAt.IsZero() || u.Restart.rolls() || g.outdated(u) {
 		return
 	}
-	s.endRollout(g, fmt.Sprintf("replica %s failed: %s", u.ID, reason))
+	s.endRollout(g, u.ID, fmt.Sprintf("replica %s failed: %s", u.ID, reason))
 }
 
-// endRollout lets those stay that were not replaced.
-func (s *step) endRollout(g *group, why string) {
-	left := 0
+// endRollout lets those stay that were not replaced, and lets go back who was
+// stopped for what failed.
+func (s *step) endRollout(g *group, failed ReplicaID, why string) {
+	left, back := 0, g.goBack(failed)
 	for _, o := range g.units {
 		if o.live() && o.Restart.rolls() {
 			o.edit().Restart = NoRestart
@@ -128,10 +148,10 @@ func (s *step) endRollout(g *group, why string) {
 			left++
 		}
 	}
-	if left == 0 {
+	if left == 0 && !back {
 		return
 	}
-	g.mem.Halted = fmt.Sprintf("The rollout has ended with %d to go, which run on as they are: %s", left, why)
+	g.mem.Halted = fmt.Sprintf("The rollout has ended: %s: %s", g.halfway(back), why)
 	g.mem.HaltedAt = g.entry.Revision
 	s.event(EventHalted, g, nil, "", g.mem.Halted)
 }

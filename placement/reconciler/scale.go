@@ -96,6 +96,9 @@ func (s *step) place(g *group, missing int) {
 			return
 		}
 		s.add(g, d.Candidate)
+		if g.mem.Former != nil {
+			requests = s.requests(g) // only one of them goes back
+		}
 	}
 }
 
@@ -112,7 +115,7 @@ func choose(requests []placement.Request, ask func(placement.Request) (placement
 
 // requests are what is asked for one more replica, one after the other.
 func (s *step) requests(g *group) []placement.Request {
-	req := Request(s.w.Catalog, &g.entry.Model)
+	req := Request(s.w.Catalog, g.definition())
 	if len(g.mem.FailedOn) == 0 {
 		return []placement.Request{req}
 	}
@@ -166,12 +169,15 @@ func (s *step) add(g *group, c placement.Candidate) {
 	if replaces != "" {
 		why = fmt.Sprintf("It replaces %s.", replaces)
 	}
-	s.order(g, c, replaces, why)
+	m := g.definition()
+	if m != &g.entry.Model {
+		why = fmt.Sprintf("It is again what %s was, since the rollout has ended.", g.mem.Former.ID)
+	}
+	g.takePlace(s.order(g, m, c, replaces, why).ID)
 }
 
-// order orders a replica on some room.
-func (s *step) order(g *group, c placement.Candidate, replaces ReplicaID, why string) *unit {
-	m := &g.entry.Model
+// order orders a replica by a definition, on some room.
+func (s *step) order(g *group, m *catalog.Model, c placement.Candidate, replaces ReplicaID, why string) *unit {
 	profile := profileOf(m, c.Profile)
 	u := &unit{isNew: true, mine: true, held: true, state: StatePending, Replica: &Replica{
 		ID: replicaID(g.name, s.next), Model: g.name, Source: m.Source, Files: m.Files,

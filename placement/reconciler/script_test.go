@@ -37,7 +37,7 @@ import (
 //	hold DOMAIN from=10m until=1h : reason   from=0s carries out at once
 //	unhold DOMAIN · plan-hold DOMAIN from=10m
 //	headroom MODEL limit=3
-//	health · events · replicas · brake · traces
+//	health · events · replicas · brake · traces · contexts
 //
 // A node of the form of:REPLICA is the one on which its leading shard is or was.
 func TestScripts(t *testing.T) {
@@ -167,6 +167,8 @@ func (b *sandbox) do(line string) (string, error) {
 			return "brake: off\n", nil
 		}
 		return fmt.Sprintf("brake: on for %s, %s\n", b.now.Sub(b.last.Brake.Since), b.last.Brake.Reason), nil
+	case "contexts":
+		return b.showContexts(), nil
 	case "traces":
 		return b.showTraces(), nil
 	default:

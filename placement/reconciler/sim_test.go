@@ -417,6 +417,9 @@ func (s *sim) notShort(before reconciler.World, e catalog.Entry, plan reconciler
 		return nil
 	}
 	if h.Unplaceable {
+		if m.Former != nil && m.Former.Back {
+			return nil // it is the definition from before that finds no room
+		}
 		if before.Fleet.Holds() != nil {
 			return nil // room may be kept for those who leave a held place
 		}
@@ -494,7 +497,7 @@ func (s *sim) satisfied() error {
 		if h.Preempted > h.Desired-h.Total || (h.Preempted > 0) != (h.HeldFor != "") {
 			return fmt.Errorf("%s rests with %d of %d, %d of them taken by %q", name, h.Total, h.Desired, h.Preempted, h.HeldFor)
 		}
-		if h.Unplaceable && s.memory.Models[name].Failures == 0 {
+		if m := s.memory.Models[name]; h.Unplaceable && m.Failures == 0 && (m.Former == nil || !m.Former.Back) {
 			if err := s.takesAll(name); err != nil {
 				return err
 			}

@@ -257,7 +257,7 @@ func (u *unit) action() (Action, bool) {
 func (m ModelMemory) isZero() bool {
 	return m.Failures == 0 && m.RetryAt.IsZero() && !m.Parked && m.Reason == "" && m.Cause == "" &&
 		len(m.LastLines) == 0 && m.Revision == 0 && len(m.FailedOn) == 0 && !m.Unplaceable && len(m.Lost) == 0 &&
-		m.Preempted == 0 && m.Halted == "" && len(m.Moved) == 0
+		m.Preempted == 0 && m.Halted == "" && len(m.Moved) == 0 && m.Former == nil
 }
 
 // clone returns a map of the step's own before it is written to.

@@ -122,4 +122,7 @@ type ModelMemory struct {
 	HaltedAt int64  `json:"halted_at,omitempty"`
 	// Moved is when replicas of it were moved to make room, in the last hour.
 	Moved []time.Time `json:"moved,omitempty"`
+	// Former is what a replica was that a rollout stopped in place, until its
+	// successor is ready, or for good where that failed. Nil: none was.
+	Former *Former `json:"former,omitempty"`
 }
