@@ -4,6 +4,6 @@ package placement_test
 
 // How many generated cases the tests look at with -tags long.
 const (
-	bruteSeeds        = 10_000
+	bruteSeeds        = 50_000
 	differentialSeeds = 2_000
 )

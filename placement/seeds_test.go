@@ -4,6 +4,6 @@ package placement_test
 
 // How many generated cases the tests look at in every check.
 const (
-	bruteSeeds        = 1_000
+	bruteSeeds        = 10_000
 	differentialSeeds = 60
 )

@@ -59,7 +59,8 @@ func takesBest(t *testing.T, n *inventory.Node, count int) {
 	}
 	open := openOf(n)
 	if want := bruteForce(n, open, count); !slices.Equal(got, want) {
-		t.Errorf("want %v of %v, harm %v, got %v, harm %v", want, open, badness(n, open, want), got, badness(n, open, got))
+		b := boardOf(n, open)
+		t.Errorf("want %v of %v, harm %v, got %v, harm %v", want, open, b.badness(want), got, b.badness(got))
 	}
 }
 
