@@ -13,10 +13,11 @@
 //     [ControlPlane.Run].
 //   - Mount parts of it in a server of yours: [ControlPlane.OpenAI] and
 //     [ControlPlane.Admin] are http.Handlers.
-//   - Embed the scheduler alone: placement and placement/reconciler are pure
-//     functions over values.
+//   - Embed the scheduler alone: placement, placement/reconciler and what asks
+//     them (placement/fix, placement/dryrun, placement/replay) are pure functions
+//     over values.
 //   - Replace a part: a Store of your own (proved by storage/storagetest), an
-//     engine (agent.Engine), a scorer (placement.Scorer).
+//     engine (agent.Engine), a filter or a scorer (placement.Placer).
 //
 // This package only wires: it decides nothing and keeps nothing. It is not the
 // agent, which is a program of its own on every machine. A [ControlPlane] may be

@@ -6,6 +6,6 @@
 // embeds llmgw brings its own providers and links none of this. It measures
 // nothing itself but the process.
 //
-// The binaries open it at their start and close it at their end. A Telemetry is
+// llmgw-control opens it at its start and closes it at its end. A Telemetry is
 // safe for use by several goroutines at once. Start reading at Open.
 package telemetry
