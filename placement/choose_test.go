@@ -229,6 +229,29 @@ func TestAskingTellsKindsApart(t *testing.T) {
 	}
 }
 
+// TestSlowerByPartsEquals takes what is quicker than usual, then what is as usual
+// or unknown, then what is slower.
+func TestSlowerByPartsEquals(t *testing.T) {
+	t.Parallel()
+	world := parse(t, "a gpu=2xL4-24", "b gpu=2xL4-24", "c gpu=2xL4-24", "d gpu=4xL4-24")
+	m := onDevices(2, "L4-24")
+	for _, c := range []struct {
+		times map[inventory.NodeID]float64
+		want  inventory.NodeID
+	}{
+		{nil, "a"},
+		{map[inventory.NodeID]float64{"a": 0, "b": -1}, "a"},
+		{map[inventory.NodeID]float64{"a": 1.25}, "b"},
+		{map[inventory.NodeID]float64{"a": 1.25, "b": 1.5, "c": 2}, "a"},
+		{map[inventory.NodeID]float64{"c": 0.8, "d": 0.1}, "c"},
+	} {
+		d, trace := placement.Placer{}.Choose(world, placement.Request{Model: m, Speeds: placement.SlowerBy(c.times)}, nil)
+		if got := d.Candidate.Spots[0].Node; got != c.want {
+			t.Errorf("%v: want %s, got %s: %v", c.times, c.want, got, trace.Profiles[0].Best)
+		}
+	}
+}
+
 // TestSpeedPartsEquals takes the quickest of nodes that are equally good, also
 // before one that was not measured, and lets a worse node be quick.
 func TestSpeedPartsEquals(t *testing.T) {

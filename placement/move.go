@@ -17,6 +17,13 @@ type Resident struct {
 	Nodes []inventory.NodeID
 	// Apart are models that must not run where it goes: see [Request].
 	Apart []catalog.Name
+	// Speeds part the nodes that it may go to: see [Request].
+	Speeds *Speeds
+}
+
+// request asks where it may go.
+func (r *Resident) request(avoid map[inventory.NodeID]string) Request {
+	return Request{Model: r.Model, Apart: r.Apart, Speeds: r.Speeds, Avoid: avoid}
 }
 
 // Move is a replica that goes elsewhere. It has its new place before it leaves
@@ -81,7 +88,7 @@ func (r *rearranging) settle(residents []Resident) {
 	for _, resident := range residents {
 		has, asked := room[resident.Model]
 		if !asked {
-			d, _ := r.x.Choose(Request{Model: resident.Model, Apart: resident.Apart})
+			d, _ := r.x.Choose(resident.request(nil))
 			has = d.Placed
 			room[resident.Model] = has
 		}
@@ -192,7 +199,7 @@ func (r *rearranging) prove(set leaving) (decision Decision, moves []Move) {
 	}
 	r.x.Try(func() {
 		for i, resident := range set.residents {
-			d, _ := r.x.Choose(Request{Model: resident.Model, Apart: resident.Apart, Avoid: avoid})
+			d, _ := r.x.Choose(resident.request(avoid))
 			if !d.Placed {
 				return
 			}

@@ -6,8 +6,7 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// Speeds are how many tokens a second replicas of a model were measured to make,
-// by node. They part nodes that lose equally, and no others: what a node is worth
+// Speeds are how quick replicas of a model were measured to be, by node. They part nodes that lose equally, and no others: what a node is worth
 // beside that is the score's. They do not change; measure again and make new ones.
 type Speeds struct {
 	of   map[inventory.NodeID]float64
@@ -16,7 +15,7 @@ type Speeds struct {
 	mean float64
 }
 
-// NewSpeeds makes speeds of what was measured. What is zero or less is left out.
+// NewSpeeds makes speeds of tokens a second. What is zero or less is left out.
 // With nothing left the answer is nil, as for a request without.
 func NewSpeeds(measured map[inventory.NodeID]float64) *Speeds {
 	s := &Speeds{of: maps.Clone(measured)}
@@ -33,6 +32,23 @@ func NewSpeeds(measured map[inventory.NodeID]float64) *Speeds {
 	}
 	// In the middle of the range, so that no order of summing matters.
 	s.mean = (s.best + low) / 2
+	return s
+}
+
+// SlowerBy makes speeds of how many times slower than usual a model is on nodes: 2
+// is half as quick. One that is not named, or with zero or less, is as usual.
+// With nothing left the answer is nil, as for a request without.
+func SlowerBy(times map[inventory.NodeID]float64) *Speeds {
+	s := &Speeds{of: make(map[inventory.NodeID]float64, len(times)), best: 1, mean: 1}
+	for node, t := range times {
+		if t > 0 {
+			s.of[node] = 1 / t
+			s.best = max(s.best, 1/t)
+		}
+	}
+	if len(s.of) == 0 {
+		return nil
+	}
 	return s
 }
 

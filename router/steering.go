@@ -86,6 +86,18 @@ func (s *steering) keep(there map[string]bool) {
 	s.model.Retain(func(id string) bool { return there[id] })
 }
 
+// slowness adds how quick replicas are to what is known of them.
+func (s *steering) slowness(of map[string]ReplicaTraffic) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model.EachSlowness(func(id string, slowness float64) {
+		if t, there := of[id]; there {
+			t.Slowness = slowness
+			of[id] = t
+		}
+	})
+}
+
 // choose picks among the replicas at x.places and notes that the request goes
 // there, so that the next choice knows of it. It returns a position in
 // x.places, of which there is at least one; -1 when all take only so many at once

@@ -31,6 +31,10 @@ type ReplicaTraffic struct {
 	InFlight int
 	// LastUsed is when a request last began or ended there.
 	LastUsed time.Time
+	// Slowness is how many times slower than usual for its model it reads prompts,
+	// as first tokens show: 1 is as usual. Zero: it was not measured over enough
+	// requests of one model.
+	Slowness float64
 }
 
 // demand counts the requests for one model.
@@ -55,8 +59,8 @@ func (m *demands) get(name catalog.Name) *demand {
 	return d.(*demand)
 }
 
-// Traffic returns what is counted now; its maps belong to the caller. It does
-// not block.
+// Traffic returns what is counted now; its maps belong to the caller. It waits no
+// longer than a choice takes.
 func (r *Router) Traffic() Traffic {
 	t := Traffic{Since: r.since, Models: map[catalog.Name]ModelTraffic{}, Replicas: map[string]ReplicaTraffic{}}
 	r.demands.byName.Range(func(name, v any) bool {
@@ -69,6 +73,10 @@ func (r *Router) Traffic() Traffic {
 	r.replicas.byID.Range(func(id, v any) bool {
 		p := v.(*replica)
 		t.Replicas[id.(string)] = ReplicaTraffic{InFlight: int(p.inFlight.Load()), LastUsed: unixNano(p.lastUsed.Load())}
+		return true
+	})
+	r.demands.byName.Range(func(_, v any) bool {
+		v.(*demand).steering.slowness(t.Replicas)
 		return true
 	})
 	return t

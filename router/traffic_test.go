@@ -37,6 +37,34 @@ func TestTraffic(t *testing.T) {
 	})
 }
 
+// turns asks one replica after the other.
+type turns struct{}
+
+func (turns) Pick(c []router.Candidate, ask router.Ask) int { return int(ask.Turn % uint64(len(c))) }
+
+// Of a replica that answered enough it is told how quick it is beside the others.
+func TestTrafficSaysWhoIsSlow(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(c *router.Config) { c.Picker = turns{} }, func(w *world) {
+		answer := func(gap time.Duration) *routertest.Engine {
+			return &routertest.Engine{Answer: routertest.Paced(gap, content("a"), stopEvent, doneEvent)}
+		}
+		w.fleet.Set("m", w.serve("r1", answer(time.Second)), w.serve("r2", answer(1500*time.Millisecond)))
+		for i := range 160 {
+			if i == 100 {
+				if got := w.router.Traffic().Replicas; got["r1"].Slowness != 0 || got["r2"].Slowness != 0 {
+					t.Errorf("of replicas that answered 50 requests each it is said %+v", got)
+				}
+			}
+			w.post(chatPath, streamBody)
+		}
+		got := w.router.Traffic().Replicas
+		if r := got["r2"].Slowness / got["r1"].Slowness; !(r > 1.3 && r < 1.6) {
+			t.Errorf("one takes half as long again as the other, and it is said %+v", got)
+		}
+	})
+}
+
 // A router stands in a mux of one's own.
 func TestMount(t *testing.T) {
 	t.Parallel()

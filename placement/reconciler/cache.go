@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"llmgw.io/llmgw/catalog"
@@ -37,6 +38,10 @@ type Cache struct {
 	// those that the next step has to look at even if they are not.
 	other []bool
 	again []int32
+
+	// paces are the speeds of models, each where it was: an index asks all nodes
+	// anew for others.
+	paces map[catalog.Name]paces
 
 	health  map[catalog.Name]ModelHealth
 	told    []ModelHealth // by turn
@@ -105,6 +110,7 @@ func (c *Cache) regroup(index *catalog.Index, replicas []Replica) {
 		last.own++
 	}
 	c.turns = slices.Clone(c.groups)
+	maps.DeleteFunc(c.paces, func(name catalog.Name, _ paces) bool { return c.byName[name] == nil })
 }
 
 // renew takes another list of replicas. What is known of one holds while nothing

@@ -24,7 +24,7 @@ func TestDifferential(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
-	for _, what := range []string{"placed", "groups", "refused", "coming", "preempted", "lost", "moved"} {
+	for _, what := range []string{"placed", "groups", "refused", "coming", "preempted", "lost", "moved", "paced"} {
 		if counts[what] < 10 {
 			t.Errorf("%d %s in all, so this shows little", counts[what], what)
 		}
@@ -114,7 +114,13 @@ func (d *differential) turn() error {
 
 func (d *differential) line() string {
 	nodes := slices.Sorted(maps.Keys(d.nodes))
-	switch d.rng.IntN(5) {
+	ids := slices.Sorted(maps.Keys(d.replicas))
+	switch d.rng.IntN(7) {
+	case 5, 6:
+		if len(ids) > 0 {
+			return fmt.Sprintf("use %s slowness=%.2f", ids[d.rng.IntN(len(ids))], 0.5+2*d.rng.Float64())
+		}
+		fallthrough
 	case 0:
 		return fmt.Sprintf("node %s %s", nodes[d.rng.IntN(len(nodes))], []string{"heard", "lost", "lost", "ready", "cordoned", "draining"}[d.rng.IntN(6)])
 	default:
@@ -131,6 +137,11 @@ func (d *differential) count(plan reconciler.Plan) {
 			if len(a.Replica.Shards) > 1 {
 				d.counts["groups"]++
 			}
+		}
+	}
+	for _, m := range d.memory.Models {
+		if len(m.Pace) > 0 {
+			d.counts["paced"]++
 		}
 	}
 	for _, h := range plan.Health {

@@ -123,7 +123,7 @@ func (g *group) clearFailures() {
 	m := &g.mem
 	*m = ModelMemory{
 		Unplaceable: m.Unplaceable, Lost: m.Lost, Preempted: m.Preempted, HeldFor: m.HeldFor, Halted: m.Halted, HaltedAt: m.HaltedAt,
-		Moved: m.Moved, Former: m.Former,
+		Moved: m.Moved, Former: m.Former, Pace: m.Pace,
 	}
 }
 

@@ -32,8 +32,8 @@ func (r Reconciler) Headroom(v *View, model catalog.Name, limit int, c *Cache) (
 		return Headroom{}, fmt.Errorf("%w: %s", ErrNoModel, model)
 	}
 	var out Headroom
-	req := Request(v.Catalog, &entry.Model)
 	s := r.lookAt(v, c)
+	req := s.viewed(v, &entry.Model)
 	s.ground.try(func(x *placement.Index) {
 		out.Headroom = x.Headroom(req, limit)
 		if out.Limited {

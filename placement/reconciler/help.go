@@ -27,7 +27,8 @@ func (r Reconciler) Help(v *View, model catalog.Name, c *Cache) (out Help, err e
 	if !ok {
 		return Help{}, fmt.Errorf("%w: %s", ErrNoModel, model)
 	}
-	r.lookAt(v, c).ground.try(func(x *placement.Index) { out = v.help(x, Request(v.Catalog, &entry.Model)) })
+	s := r.lookAt(v, c)
+	s.ground.try(func(x *placement.Index) { out = v.help(x, s.viewed(v, &entry.Model)) })
 	return out, nil
 }
 

@@ -84,7 +84,7 @@ func (s *step) keepRoomOf(g *group) {
 		if s.outNode(u) == nil || !u.DrainBy.IsZero() {
 			continue
 		}
-		d, _ := s.ground.Choose(Request(s.w.Catalog, &g.entry.Model))
+		d, _ := s.ground.Choose(s.request(g, &g.entry.Model))
 		if !d.Placed {
 			return
 		}

@@ -64,7 +64,7 @@ func (r Reconciler) PlanHold(v *View, h inventory.Hold, now time.Time, c *Cache)
 	h.From, h.Until = at, time.Time{}
 	others := slices.DeleteFunc(slices.Clone(v.Fleet.Holds()), func(o inventory.Hold) bool { return o.Domain == h.Domain })
 	s := r.lookAt(v, c)
-	p := &holdPlanner{view: v, hold: h, fleet: s.fleet.WithHolds(append(others, h), at)}
+	p := &holdPlanner{step: s, view: v, hold: h, fleet: s.fleet.WithHolds(append(others, h), at)}
 	p.ground = s.cache.ground(s.placer, p.fleet)
 	for i := range v.Replicas {
 		p.add(&v.Replicas[i])
@@ -94,6 +94,7 @@ func (r Reconciler) PlanHold(v *View, h inventory.Hold, now time.Time, c *Cache)
 
 // holdPlanner is one call of PlanHold at work.
 type holdPlanner struct {
+	step   *step
 	ground ground
 	view   *View
 	hold   inventory.Hold
@@ -140,7 +141,7 @@ func (p *holdPlanner) move(m *heldModel) {
 		}
 		var d placement.Decision
 		if !full { // where one fits nowhere, the next does not either
-			d, trace = p.ground.Explain(Request(p.view.Catalog, &m.entry.Model))
+			d, trace = p.ground.Explain(p.step.viewed(p.view, &m.entry.Model))
 		}
 		if full = !d.Placed; !full {
 			move.Profile = d.Candidate.Profile

@@ -178,7 +178,7 @@ func (s *step) residents(g *group) []placement.Resident {
 		for _, u := range o.units {
 			if s.settled(o, u) && o.fresh(u, prints) {
 				out = append(out, placement.Resident{
-					Replica: string(u.ID), Model: &o.entry.Model, Nodes: u.nodes(), Apart: s.w.Catalog.Apart(o.name),
+					Replica: string(u.ID), Model: &o.entry.Model, Nodes: u.nodes(), Apart: s.w.Catalog.Apart(o.name), Speeds: s.cache.speeds(o.name, o.mem.Pace),
 				})
 			}
 		}

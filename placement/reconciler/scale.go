@@ -115,7 +115,8 @@ func choose(requests []placement.Request, ask func(placement.Request) (placement
 
 // requests are what is asked for one more replica, one after the other.
 func (s *step) requests(g *group) []placement.Request {
-	req := Request(s.w.Catalog, g.definition())
+	s.pace(g)
+	req := s.request(g, g.definition())
 	if len(g.mem.FailedOn) == 0 {
 		return []placement.Request{req}
 	}

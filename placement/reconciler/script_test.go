@@ -22,7 +22,7 @@ import (
 //	model NAME min=1 max=2 idle=10m class=batch gpu=1 shards=2 drain=1m context=4096 window=08:00-18:00/3
 //	remove NAME
 //	ask NAME waiting=1 inflight=2        a request asks now
-//	use REPLICA inflight=1               a request of a replica begins or ends now
+//	use REPLICA inflight=1 slowness=1.5  a request of a replica begins or ends now, and how slow it was measured
 //	routers start | silent
 //	node NODE ready|cordoned|draining|heard|unreachable|lost|unlisted|listed|gone
 //	shard SHARD STATE on=NODE running=1 cause=memory : error
@@ -103,6 +103,11 @@ func (w words) num(key string, absent int) int {
 		return absent
 	}
 	return n
+}
+
+func (w words) part(key string) float64 {
+	v, _ := strconv.ParseFloat(w.by[key], 64)
+	return v
 }
 
 func (w words) span(key string) catalog.Duration {
@@ -215,7 +220,9 @@ func (b *sandbox) trafficLine(w words) {
 			LastAsked: b.now, Waiting: w.num("waiting", 0), InFlight: w.num("inflight", 0),
 		}
 	case "use":
-		b.traffic.Replicas[reconciler.ReplicaID(w.arg(1))] = reconciler.ReplicaTraffic{InFlight: w.num("inflight", 0), LastUsed: b.now}
+		b.traffic.Replicas[reconciler.ReplicaID(w.arg(1))] = reconciler.ReplicaTraffic{
+			InFlight: w.num("inflight", 0), LastUsed: b.now, Slowness: w.part("slowness"),
+		}
 	}
 }
 

@@ -48,6 +48,8 @@ type group struct {
 	target target
 	// refused says that the step looked for room and found none.
 	refused bool
+	// paced says that its pace was looked at in this step.
+	paced bool
 	// waits says that it is short and must not start anything yet.
 	waits bool
 	// coming is for how many of what is short room is kept.
@@ -257,7 +259,7 @@ func (u *unit) action() (Action, bool) {
 func (m ModelMemory) isZero() bool {
 	return m.Failures == 0 && m.RetryAt.IsZero() && !m.Parked && m.Reason == "" && m.Cause == "" &&
 		len(m.LastLines) == 0 && m.Revision == 0 && len(m.FailedOn) == 0 && !m.Unplaceable && len(m.Lost) == 0 &&
-		m.Preempted == 0 && m.Halted == "" && len(m.Moved) == 0 && m.Former == nil
+		m.Preempted == 0 && m.Halted == "" && len(m.Moved) == 0 && m.Former == nil && len(m.Pace) == 0
 }
 
 // clone returns a map of the step's own before it is written to.

@@ -46,6 +46,9 @@ type ReplicaTraffic struct {
 	InFlight int
 	// LastUsed is when a request last began or ended. Zero: no use reported.
 	LastUsed time.Time
+	// Slowness is how many times slower than usual for its model it was measured to
+	// be: 1 is as usual. Zero: unknown.
+	Slowness float64
 }
 
 // Order is something a person asked for.
@@ -125,4 +128,8 @@ type ModelMemory struct {
 	// Former is what a replica was that a rollout stopped in place, until its
 	// successor is ready, or for good where that failed. Nil: none was.
 	Former *Former `json:"former,omitempty"`
+	// Pace is how quick the model was measured to be on nodes, in steps of PaceStep
+	// that its replicas there are slower than usual; negative: quicker. A node that
+	// is not named is as usual, or unknown.
+	Pace map[inventory.NodeID]int `json:"pace,omitempty"`
 }

@@ -50,7 +50,10 @@ func TestSimulationIsReplayed(t *testing.T) {
 			if s.placed < 10 || r.Decisions < s.placed {
 				t.Errorf("seed %d: want a run in which something happens, got %d placed, %d decisions", seed, s.placed, r.Decisions)
 			}
-			t.Logf("seed %d: %d passes, %d entries, %d placed", seed, s.passes, len(s.entries), s.placed)
+			if s.paced < 3 {
+				t.Errorf("seed %d: %d passes noted a pace, so this shows little of it", seed, s.paced)
+			}
+			t.Logf("seed %d: %d passes, %d entries, %d placed, %d paced", seed, s.passes, len(s.entries), s.placed, s.paced)
 		})
 	}
 }

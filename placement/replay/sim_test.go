@@ -24,6 +24,7 @@ import (
 type sim struct {
 	tb       testing.TB
 	rng      *rand.Rand
+	watch    *rand.Rand // how slow replicas are
 	now      time.Time
 	registry *inventory.Registry
 	ids      []inventory.NodeID
@@ -42,6 +43,7 @@ type sim struct {
 	entries []replay.Entry
 	passes  int
 	placed  int
+	paced   int // passes that noted how quick a model is where
 	// stable: engines do not fail, and every plan is kept. hushed: routers count no
 	// requests. busy: engines say that they answer some.
 	stable, hushed, busy bool
@@ -53,7 +55,7 @@ func newSim(tb testing.TB, seed uint64, fleet string) *sim {
 	tb.Helper()
 	kept := &inventorytest.Store{}
 	s := &sim{
-		tb: tb, rng: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC),
+		tb: tb, rng: rand.New(rand.NewPCG(seed, 1)), watch: rand.New(rand.NewPCG(seed, 2)), now: time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC),
 		silent: map[inventory.NodeID]time.Time{}, models: map[catalog.Name]catalog.Entry{}, changed: true,
 	}
 	var err error
@@ -106,6 +108,11 @@ func (s *sim) pass() {
 		p.Outcome = []replay.Outcome{replay.Stale, replay.Failed}[s.rng.IntN(2)]
 	}
 	s.passes++
+	for name, m := range after.Models {
+		if !maps.Equal(m.Pace, s.memory.Models[name].Pace) {
+			s.paced++
+		}
+	}
 	s.write(p)
 	// A store that failed may have kept it all the same.
 	if p.Outcome == replay.Kept || p.Outcome == replay.Failed && s.rng.IntN(2) == 0 {
@@ -253,7 +260,14 @@ func (s *sim) requests() {
 	}
 	for i := range s.replicas {
 		if s.rng.IntN(3) == 0 {
-			s.traffic.Replicas[s.replicas[i].ID] = reconciler.ReplicaTraffic{InFlight: s.rng.IntN(4), LastUsed: s.now}
+			t := s.traffic.Replicas[s.replicas[i].ID]
+			t.InFlight, t.LastUsed = s.rng.IntN(4), s.now
+			s.traffic.Replicas[s.replicas[i].ID] = t
+		}
+		if s.watch.IntN(6) == 0 {
+			t := s.traffic.Replicas[s.replicas[i].ID]
+			t.Slowness = float64(s.watch.IntN(4)) * (.5 + s.watch.Float64())
+			s.traffic.Replicas[s.replicas[i].ID] = t
 		}
 	}
 }

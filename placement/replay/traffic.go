@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"maps"
 	"time"
 
 	"llmgw.io/llmgw/catalog"
@@ -19,17 +20,24 @@ type traffic struct {
 
 // trafficOf picks what rules look at: requests for models that start on demand or
 // may not start, the replicas of those, replicas that leave, and all of a model of
-// which this plan moves one, since the least busy goes first. Everything else
-// changes all the time and decides nothing.
+// which this plan moves one, since the least busy goes first, or of which it noted
+// how quick it is where. Everything else changes all the time and decides nothing.
 func trafficOf(p *Pass) traffic {
 	w := &p.World
 	out := traffic{
 		since: w.Traffic.Since, models: map[catalog.Name]reconciler.ModelTraffic{},
 		replicas: map[reconciler.ReplicaID]reconciler.ReplicaTraffic{}, running: map[string]inventory.NodeID{},
 	}
-	moved := map[catalog.Name]bool{}
+	noted := map[catalog.Name]bool{}
 	for i := range p.Plan.Actions {
-		moved[p.Plan.Actions[i].Replica.Model] = true
+		noted[p.Plan.Actions[i].Replica.Model] = true
+	}
+	for _, models := range []map[catalog.Name]reconciler.ModelMemory{p.Memory.Models, p.After.Models} {
+		for name := range models {
+			if !maps.Equal(p.Memory.Models[name].Pace, p.After.Models[name].Pace) {
+				noted[name] = true
+			}
+		}
 	}
 	idles := map[catalog.Name]bool{}
 	for name, t := range w.Traffic.Models {
@@ -44,7 +52,7 @@ func trafficOf(p *Pass) traffic {
 			is = asks(w.Catalog, r.Model)
 			idles[r.Model] = is
 		}
-		if t, there := w.Traffic.Replicas[r.ID]; there && (is || moved[r.Model] || r.Phase != reconciler.Run) {
+		if t, there := w.Traffic.Replicas[r.ID]; there && (is || noted[r.Model] || r.Phase != reconciler.Run) {
 			out.replicas[r.ID] = t
 		}
 		if is {
@@ -108,5 +116,5 @@ func sameModelTraffic(a, b reconciler.ModelTraffic) bool {
 }
 
 func sameReplicaTraffic(a, b reconciler.ReplicaTraffic) bool {
-	return a.InFlight == b.InFlight && a.LastUsed.Equal(b.LastUsed)
+	return a.InFlight == b.InFlight && a.LastUsed.Equal(b.LastUsed) && a.Slowness == b.Slowness
 }

@@ -15,7 +15,14 @@ type sample struct {
 
 // ratio is how much slower than its model a replica is. It begins as equal, with the weight of so many seconds as eight
 // requests take.
-type ratio struct{ took, expected float64 }
+type ratio struct {
+	took, expected float64
+	samples        int
+}
+
+// enough is how many samples tell how quick a replica is: about as many as its
+// ratio is a mean of.
+const enough = 64
 
 func (r *ratio) factor() float64 {
 	if r.expected <= 0 {
@@ -30,6 +37,18 @@ func (r *ratio) add(took, expected float64) {
 		r.took, r.expected = 8*expected, 8*expected
 	}
 	r.took, r.expected = r.took*keep+took, r.expected*keep+expected
+	r.samples = min(r.samples+1, enough)
+}
+
+// EachSlowness tells of every replica how many times slower than usual for the
+// model it reads prompts, what it had cached and what waited there aside: 1 is as
+// usual. It is silent of one that was not measured over [enough] requests.
+func (m *Model) EachSlowness(tell func(id string, slowness float64)) {
+	for id, r := range m.replicas {
+		if r.ratio.samples >= enough {
+			tell(id, r.ratio.factor())
+		}
+	}
 }
 
 // Began notes that the first token came.

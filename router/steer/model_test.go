@@ -77,6 +77,37 @@ func TestSpeedIsLearned(t *testing.T) {
 	}
 }
 
+// How slow a replica is against its model is told once it answered enough.
+func TestSlownessIsToldOfWhatIsMeasured(t *testing.T) {
+	t.Parallel()
+	m := NewModel(1)
+	told := func() map[string]float64 {
+		out := map[string]float64{}
+		m.EachSlowness(func(id string, slowness float64) { out[id] = slowness })
+		return out
+	}
+	now := 0.0
+	for i := range 2 * enough {
+		if i == 2*enough-2 && len(told()) != 0 {
+			t.Errorf("after %d requests each it is told %v", enough-1, told())
+		}
+		id, takes := "quick", 1.0
+		if i%2 == 1 {
+			id, takes = "slow", 3.0
+		}
+		serve(m, &Prompt{Bytes: 1000}, Spec{ID: id}, now, now+takes, now+takes, silent)
+		now += takes + 1
+	}
+	serve(m, &Prompt{Bytes: 1000}, Spec{ID: "new"}, now, now+9, now+9, silent)
+	got := told()
+	if _, told := got["new"]; told || len(got) != 2 {
+		t.Errorf("want two told, got %v", got)
+	}
+	if r := got["slow"] / got["quick"]; r < 2.2 || r > 3.2 || got["quick"] > 1 || got["slow"] < 1 {
+		t.Errorf("one is three times as slow as the other, told are %v", got)
+	}
+}
+
 // One request that hangs does not make a fleet look slow.
 func TestOneHungRequestMovesLittle(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,7 @@ func requestSections() []section {
 			{what: "share of a replica that has come, or come back, grows for", value: "{router/outlier SlowStart}", why: "it is cold"},
 			{what: "demand, by which a replica is chosen, is that of the last", value: "{router/steer horizon}", why: "ten seconds and five minutes give the same choices but for a hundredth"},
 			{what: "beginnings of prompts remembered: blocks of one model / of one prompt", value: "{router/steer blocksOfModel} / {router/steer maxBlocks}", why: "some four megabytes a model; a block is 256 bytes to 16 KiB"},
+			{what: "requests that tell how quick a replica is / a step of that for placement / left when so far off / last step", value: "{router/steer enough} / 1.25 times / 0.75 of a step / {placement/reconciler mostPace}", holds: "placement/reconciler/pace.go: PaceStep = 1.25", why: "it parts equal nodes, and single measurements must change no decision"},
 			{what: "choices of replicas kept to be explained / replicas in each", value: "{router decisionsKept} / {router optionsKept}", why: "some megabytes; the newest ones, in memory"},
 			{what: "end of a stream after its end mark", value: "{router afterDone}", why: "the client has all there is"},
 			{what: "largest Retry-After passed on", value: "{router maxRetryAfter}", why: "clients believe it"},
