@@ -115,7 +115,7 @@ build: ## Build the binaries into bin/.
 .PHONY: examples
 examples: ## Run every example.
 	@for d in examples/*/; do \
-		if [ -e $$d/go.mod ]; then continue; fi; \
+		if [ -e $$d/go.mod ] || ! ls $$d/*.go >/dev/null 2>&1; then continue; fi; \
 		echo "== $$d"; \
 		timeout 120 $(GO) run ./$$d </dev/null; \
 	done
