@@ -52,7 +52,9 @@ func traceOf(t *placement.Trace) []traceForm {
 	return out
 }
 
-// memorySum tells memories apart. A fresh one and an empty one are the same.
+// memorySum tells memories apart. A fresh one and an empty one are the same. Of
+// what a replica was that a rollout stopped it takes which one that is: the rest
+// may hold secrets, which are not there when it is decided again.
 func memorySum(m reconciler.Memory) (string, error) {
 	f := memoryBetween(reconciler.Memory{}, m, catalog.NewIndex(0, nil))
 	if f == nil {
@@ -61,6 +63,12 @@ func memorySum(m reconciler.Memory) (string, error) {
 	if f.Mix != nil {
 		for i := range f.Mix.Parts {
 			f.Mix.Parts[i].Was = nil
+		}
+	}
+	for name, m := range f.Models.Put {
+		if m.Former != nil {
+			m.Former = &reconciler.Former{ID: m.Former.ID, By: m.Former.By, Back: m.Former.Back}
+			f.Models.Put[name] = m
 		}
 	}
 	return sum(f)

@@ -140,6 +140,36 @@ func TestSecretsAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestFormerSecretsAreLeftOut has rollouts stop replicas, whose definitions are
+// remembered, secrets and all.
+func TestFormerSecretsAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 12, smallFleet())
+	s.encoder.Redact = redact
+	kept := 0
+	s.run(300, func() {
+		s.event()
+		for _, m := range s.memory.Models {
+			if m.Former != nil && strings.Contains(m.Former.Source, "hidden") {
+				kept++
+			}
+		}
+	})
+	all := ""
+	for _, e := range s.entries {
+		all += string(e.Data)
+	}
+	if kept == 0 || !strings.Contains(all, `"former"`) {
+		t.Fatalf("want secrets remembered of replicas that were stopped, got %d", kept)
+	}
+	if strings.Contains(all, "hidden") {
+		t.Error("what Redact knows is in the journal")
+	}
+	if r := replay.Run(data(s.entries), reconciler.Reconciler{}); r.Differing > 0 {
+		t.Errorf("want no difference, got %s", r)
+	}
+}
+
 // TestQuietPassesAreNotWritten gives passes in which agents beat and measure and
 // routers count, and then one in which something happens.
 func TestQuietPassesAreNotWritten(t *testing.T) {

@@ -19,14 +19,9 @@ func (e *Encoder) hide(f *form) error {
 			}
 		}
 	}
-	if f.Memory != nil && f.Memory.Mix != nil {
-		for i := range f.Memory.Mix.Parts {
-			if m := f.Memory.Mix.Parts[i].Was; m != nil {
-				hideModel(m)
-				if err := redacted(e, m); err != nil {
-					return err
-				}
-			}
+	if f.Memory != nil {
+		if err := e.hideMemory(f.Memory); err != nil {
+			return err
 		}
 	}
 	if f.Replicas != nil {
@@ -42,6 +37,34 @@ func (e *Encoder) hide(f *form) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// hideMemory leaves them out of definitions that are remembered: those that the
+// mix is of, and what a replica was that a rollout stopped.
+func (e *Encoder) hideMemory(f *memoryForm) error {
+	if f.Mix != nil {
+		for i := range f.Mix.Parts {
+			if m := f.Mix.Parts[i].Was; m != nil {
+				hideModel(m)
+				if err := redacted(e, m); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for name, m := range f.Models.Put {
+		if m.Former == nil {
+			continue
+		}
+		was := *m.Former
+		hideProfile(&was.Profile)
+		if err := redacted(e, &was); err != nil {
+			return err
+		}
+		m.Former = &was
+		f.Models.Put[name] = m
 	}
 	return nil
 }
