@@ -141,6 +141,32 @@ func TestLeavingTheLine(t *testing.T) {
 	})
 }
 
+// Who waits is served by an endpoint that comes up meanwhile, each by its turn.
+func TestPlacesThatComeUp(t *testing.T) {
+	t.Parallel()
+	inWorld(t, nil, func(w *world) {
+		slow, late := newCrowd(50*time.Second), newCrowd(time.Second)
+		w.serve("slow", slow)
+		w.limitTo(2, "http://slow:1", "http://late:1")
+		start := time.Now()
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				if a := w.post(chatPath, chatBody); a.status != 200 {
+					t.Errorf("answered %d %s", a.status, a.body)
+				}
+			})
+			synctest.Wait()
+		}
+		wait(t, 10*time.Second)
+		w.serve("late", late)
+		all.Wait()
+		if took := time.Since(start); took != 50*time.Second || len(late.Calls()) != 4 || late.most.Load() != 2 {
+			t.Errorf("all took %s, %d of them at the endpoint that came up, %d at once", took, len(late.Calls()), late.most.Load())
+		}
+	})
+}
+
 // A wait for a place has an end, and says so.
 func TestStaticLimitEnds(t *testing.T) {
 	t.Parallel()

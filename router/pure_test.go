@@ -46,23 +46,27 @@ func TestLine(t *testing.T) {
 	t.Parallel()
 	var l line
 	a, b, c := l.join(), l.join(), l.join()
-	l.next()
+	l.next(false)
 	if len(a) != 1 || len(b)+len(c) != 0 {
 		t.Error("the first in line is not called first")
 	}
-	l.leave(b, false) // it gives up while it waits
-	l.leave(a, false) // it was called and is gone
-	if len(c) != 1 {
-		t.Error("the call is not passed on")
-	}
-	if !l.busy() {
+	if !l.ahead(b) || !l.ahead(nil) {
 		t.Error("who was called is forgotten, and may be overtaken")
 	}
-	l.leave(c, true)
-	if l.busy() {
+	l.leave(b) // it gives up
+	l.back(a)  // it was called in vain
+	if l.ahead(a) || !l.ahead(c) {
+		t.Error("who was called in vain has lost its place")
+	}
+	l.leave(a)
+	l.next(false)
+	if len(c) != 1 {
+		t.Error("the next is not called")
+	}
+	l.leave(c)
+	if l.next(false); l.ahead(nil) {
 		t.Error("nobody waits any more")
 	}
-	l.next()
 }
 
 func TestCost(t *testing.T) {

@@ -109,9 +109,8 @@ func (x *exchange) wait(g *goal, d *demand, until time.Time) (b *Backend, f *fai
 		if b, f = x.look(*g, d); b != nil {
 			return b, nil
 		}
-		if x.place.called { // somebody else has it; from the end of the line again
-			x.leaveLine(&d.steering, true)
-			continue
+		if x.place.called { // there is nothing left to stand in line for
+			x.leaveLine(&d.steering, false)
 		}
 		if f != nil {
 			return nil, f
@@ -133,7 +132,7 @@ func (x *exchange) wait(g *goal, d *demand, until time.Time) (b *Backend, f *fai
 		case <-ours:
 		case <-theirs:
 		case <-timer.C:
-		case <-x.place.in:
+		case x.place.more = <-x.place.in:
 			x.place.called = true
 		}
 		entry, ok := x.r.cfg.Models.Index().Resolve(g.name)

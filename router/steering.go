@@ -122,7 +122,7 @@ func (x *exchange) weigh(list []Backend, made *Decision, s *steering) int {
 	n := 0
 	for i, place := range x.places {
 		e := s.model.Expect(made.At, list[place].spec(), adapter)
-		if list[place].taken(e.Outstanding) || list[place].limited() && !x.place.called && s.line.busy() {
+		if list[place].taken(e.Outstanding) || list[place].limited() && !x.place.called && s.line.ahead(x.place.in) {
 			continue
 		}
 		c := x.choices[i]
@@ -132,9 +132,7 @@ func (x *exchange) weigh(list []Backend, made *Decision, s *steering) int {
 	}
 	x.choices, x.places = x.choices[:n], x.places[:n]
 	if x.place.crowded = n == 0; x.place.crowded {
-		if x.place.may && x.place.in == nil {
-			x.place.in = s.line.join() // under the lock, so that no place is missed
-		}
+		s.stand(&x.place)
 		return -1
 	}
 	of := s.model.Demand(len(x.places))
@@ -145,6 +143,18 @@ func (x *exchange) weigh(list []Backend, made *Decision, s *steering) int {
 	x.place.held = true
 	x.ticket = s.model.Send(made.At, list[x.places[chosen]].spec(), steer.Sent{Adapter: adapter, Streams: streams})
 	return chosen
+}
+
+// stand puts a request that found no place in line, under the lock under which it
+// looked, so that none is missed.
+func (s *steering) stand(p *place) {
+	switch {
+	case p.called:
+		s.line.back(p.in)
+		p.called, p.more = false, false
+	case p.may && p.in == nil:
+		p.in = s.line.join()
+	}
 }
 
 // firstToken notes that it came.
@@ -165,7 +175,7 @@ func (x *exchange) over(ok bool) (usual time.Duration) {
 	usual = s.model.Done(time.Now(), &x.ticket, x.found)
 	if x.place.held {
 		x.place.held = false
-		s.line.next()
+		s.line.next(false)
 	}
 	s.mu.Unlock()
 	x.found = steer.Found{CachedTokens: -1}
