@@ -7,7 +7,6 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
-	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/placement/replay"
 	"llmgw.io/llmgw/storage"
@@ -81,17 +80,7 @@ func (r *reign) accept(ctx context.Context, plan reconciler.Plan, memory reconci
 // node has changed since it was looked at, decisions that still hold are kept
 // on its new version.
 func (r *reign) reserve(index *catalog.Index, plan reconciler.Plan) error {
-	var as []inventory.Allocation
-	versions := map[inventory.NodeID]uint64{}
-	for _, a := range plan.Actions {
-		if a.Kind != reconciler.Place {
-			continue
-		}
-		for i, s := range a.Replica.Shards {
-			as = append(as, s.Spot)
-			versions[s.Spot.Node] = a.Versions[i]
-		}
-	}
+	versions, as := plan.Claims()
 	if len(as) == 0 {
 		return nil
 	}
@@ -99,45 +88,11 @@ func (r *reign) reserve(index *catalog.Index, plan reconciler.Plan) error {
 	if !errors.Is(err, inventory.ErrStale) {
 		return err
 	}
-	newer, ok := r.verify(index, plan)
+	newer, ok := plan.Holds(r.l.cfg.Placer, r.l.cfg.Fleet.Snapshot(), index)
 	if !ok {
 		return err
 	}
 	return r.l.cfg.Fleet.Reserve(newer, as)
-}
-
-// verify reports whether every placement of a plan holds on the newest fleet,
-// and on which versions it rests then.
-func (r *reign) verify(index *catalog.Index, plan reconciler.Plan) (map[inventory.NodeID]uint64, bool) {
-	fleet := r.l.cfg.Fleet.Snapshot()
-	versions := map[inventory.NodeID]uint64{}
-	for i := range plan.Actions {
-		a := &plan.Actions[i]
-		if a.Kind != reconciler.Place {
-			continue
-		}
-		entry, ok := index.Get(a.Replica.Model)
-		if !ok {
-			return nil, false
-		}
-		c := placement.Candidate{Profile: a.Replica.Profile.Name}
-		for _, s := range a.Replica.Shards {
-			n := fleet.Node(s.Spot.Node)
-			if n == nil {
-				return nil, false
-			}
-			versions[n.ID] = n.Version
-			c.Spots = append(c.Spots, placement.Spot{
-				Node: n.ID, Devices: s.Spot.Devices, MemoryMB: s.Spot.MemoryMB, Cores: s.Spot.Cores,
-				DiskMB: s.Spot.DiskMB, NodeVersion: n.Version,
-			})
-		}
-		if why, _ := r.l.cfg.Placer.Verify(fleet, reconciler.Request(index, &entry.Model), c); why != "" {
-			return nil, false
-		}
-		fleet = fleet.With(spots(&a.Replica)...)
-	}
-	return versions, true
 }
 
 // unreserve frees what a plan that was not kept has reserved.

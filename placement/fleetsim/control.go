@@ -6,7 +6,6 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
-	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/reconciler"
 )
 
@@ -282,60 +281,17 @@ func (c *control) publish(plan reconciler.Plan) {
 // reserve takes the room of all that is placed, or of none. Decisions that still
 // hold on nodes that changed are kept on their new versions.
 func (c *control) reserve(index *catalog.Index, plan reconciler.Plan) error {
-	var as []inventory.Allocation
-	versions := map[inventory.NodeID]uint64{}
-	for _, a := range plan.Actions {
-		if a.Kind != reconciler.Place {
-			continue
-		}
-		for i, sh := range a.Replica.Shards {
-			as = append(as, sh.Spot)
-			versions[sh.Spot.Node] = a.Versions[i]
-		}
-	}
+	versions, as := plan.Claims()
 	err := c.fleet.Reserve(versions, as)
 	if err == nil || !errors.Is(err, inventory.ErrStale) {
 		return err
 	}
-	newer, ok := c.verify(index, plan)
+	newer, ok := plan.Holds(c.s.o.Reconciler.Placer, c.fleet.Snapshot(), index)
 	if !ok {
 		return err
 	}
 	c.s.report.Verified++
 	return c.fleet.Reserve(newer, as)
-}
-
-// verify reports whether every placement of a plan holds on the newest fleet,
-// and on which versions it rests then.
-func (c *control) verify(index *catalog.Index, plan reconciler.Plan) (map[inventory.NodeID]uint64, bool) {
-	fleet, versions := c.fleet.Snapshot(), map[inventory.NodeID]uint64{}
-	for i := range plan.Actions {
-		a := &plan.Actions[i]
-		if a.Kind != reconciler.Place {
-			continue
-		}
-		entry, ok := index.Get(a.Replica.Model)
-		if !ok {
-			return nil, false
-		}
-		cand := placement.Candidate{Profile: a.Replica.Profile.Name}
-		for _, sh := range a.Replica.Shards {
-			n := fleet.Node(sh.Spot.Node)
-			if n == nil {
-				return nil, false
-			}
-			versions[n.ID] = n.Version
-			cand.Spots = append(cand.Spots, placement.Spot{
-				Node: n.ID, Devices: sh.Spot.Devices, MemoryMB: sh.Spot.MemoryMB, Cores: sh.Spot.Cores,
-				DiskMB: sh.Spot.DiskMB, NodeVersion: n.Version,
-			})
-		}
-		if why, _ := c.s.o.Reconciler.Placer.Verify(fleet, reconciler.Request(index, &entry.Model), cand); why != "" {
-			return nil, false
-		}
-		fleet = fleet.With(spots(&a.Replica)...)
-	}
-	return versions, true
 }
 
 func spots(r *reconciler.Replica) []inventory.Allocation {
