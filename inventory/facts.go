@@ -1,6 +1,9 @@
 package inventory
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // NodeID names a node: --name at joining, or the host's name.
 type NodeID string
@@ -49,7 +52,68 @@ type Facts struct {
 	// IMEX is what the service says that lets devices of several nodes in one
 	// NVLink domain reach each other ([IMEXReady]). Empty: the agent did not say.
 	IMEX string `json:"imex,omitempty"`
+	// IMEXChannels counts the channel devices that processes need to share memory
+	// across nodes. Nil: the agent did not say; zero: there are none, so no engine
+	// can.
+	IMEXChannels *int `json:"imex_channels,omitempty"`
+
+	// Driver is the GPU driver's version ("580.95.05"), CUDA the newest CUDA that
+	// it serves ("13.0"). Empty: there is none, or it did not say.
+	Driver string `json:"driver,omitempty"`
+	CUDA   string `json:"cuda,omitempty"`
+	// CPUFlags are the instruction sets that engines ask for and the machine has
+	// (avx2, avx512f, amx_int8). Nil: the agent did not say.
+	CPUFlags []string `json:"cpu_flags,omitzero"`
+	// Virtual is the hypervisor the machine runs under. Empty: none, or unknown.
+	Virtual string `json:"virtual,omitempty"`
+	// Disks are the mounted file systems weights may stand on, local and shared.
+	// Nil: the agent did not say.
+	Disks []Disk `json:"disks,omitzero"`
+	// Provision are builds of engines that are wanted here, under way or failed.
+	// Nil: the agent is too old to say.
+	Provision []EngineInstall `json:"provision,omitzero"`
 }
+
+// Disk is one mounted file system.
+type Disk struct {
+	Mount string `json:"mount"`
+	// Source is the device, or "server:/export".
+	Source string `json:"source,omitempty"`
+	Type   string `json:"type"`
+	// Shared says that other machines mount it too: its room is not this node's.
+	Shared  bool  `json:"shared,omitempty"`
+	FreeMB  int64 `json:"free_mb"`
+	TotalMB int64 `json:"total_mb"`
+}
+
+// EngineInstall is one build of an engine on its way to a node.
+type EngineInstall struct {
+	Engine string `json:"engine"`
+	// Build is the one that was chosen or resolved from auto. Empty: none fits,
+	// and Error says why.
+	Build string `json:"build,omitempty"`
+	// Version is what is being installed. Empty: not known yet.
+	Version string       `json:"version,omitempty"`
+	State   InstallState `json:"state"`
+	// Percent is of the fetch, 0 to 100. Nil: not fetching, or of unknown size.
+	Percent *int `json:"percent,omitempty"`
+	// Error is why it failed, as a sentence with the next step.
+	Error string    `json:"error,omitempty"`
+	Since time.Time `json:"since"`
+}
+
+// InstallState is how far an installation is.
+type InstallState string
+
+// The states of an installation, in order.
+const (
+	InstallWanted     InstallState = "wanted"
+	InstallFetching   InstallState = "fetching"
+	InstallInstalling InstallState = "installing"
+	InstallTesting    InstallState = "testing"
+	InstallReady      InstallState = "ready"
+	InstallFailed     InstallState = "failed"
+)
 
 // Engine is one installed build of an inference engine.
 type Engine struct {
@@ -67,6 +131,9 @@ type Weight struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256,omitempty"`
 	Bytes  int64  `json:"bytes"`
+	// LastUsed is when an engine last had it open, by what the agent has seen, to
+	// the hour, so that it is no new fact all the time. Zero: never seen in use.
+	LastUsed time.Time `json:"last_used,omitzero"`
 }
 
 // Port is one port of a network adapter for fabrics.
@@ -79,8 +146,47 @@ type Port struct {
 	Active    bool   `json:"active"`
 	// Fabric is the declared name of the network it is on. Empty: undeclared.
 	Fabric string `json:"fabric,omitempty"`
-	// Physical is the network's own identity. Empty: unknown.
+	// Physical is the network's own identity: "sm:" and the subnet manager's port
+	// GUID, or "roce:" and the network. Empty: unknown.
 	Physical string `json:"physical,omitempty"`
+
+	// PhysState is the link's ("LinkUp", "Polling").
+	PhysState string `json:"phys_state,omitempty"`
+	// NodeGUID and PortGUID are 16 lower-case hex digits; they join a port with the
+	// map of its fabric. Empty: it has none, or did not say.
+	NodeGUID string `json:"node_guid,omitempty"`
+	PortGUID string `json:"port_guid,omitempty"`
+	// PCI is the adapter's address on the bus ("0000:18:00.0"), PCIRoot its root as
+	// devices say it. Empty: a virtual adapter.
+	PCI     string `json:"pci,omitempty"`
+	PCIRoot string `json:"pci_root,omitempty"`
+	// NUMA is the adapter's memory node; nil when unknown.
+	NUMA *int `json:"numa,omitempty"`
+	// LID and SMLID are the port's and its subnet manager's address. Zero: unset.
+	LID   int `json:"lid,omitempty"`
+	SMLID int `json:"sm_lid,omitempty"`
+	// SM is the subnet manager that a query found. Nil: nobody asked or answered,
+	// and SMError says why.
+	SM      *SubnetManager `json:"sm,omitempty"`
+	SMError string         `json:"sm_error,omitempty"`
+	// SMs are all managers of the fabric, the standing-by ones too.
+	SMs []SubnetManager `json:"sms,omitempty"`
+	// Network is a RoCE port's ("10.1.2.0/24"), Interface its network device.
+	Network   string `json:"network,omitempty"`
+	Interface string `json:"interface,omitempty"`
+	// MTU is the path's in bytes. Zero: unknown.
+	MTU int `json:"mtu,omitempty"`
+}
+
+// SubnetManager is one that manages an InfiniBand fabric or stands by to.
+type SubnetManager struct {
+	// GUID is its port's, 16 lower-case hex digits. It is its identity: a LID may
+	// be handed to another machine.
+	GUID string `json:"guid"`
+	LID  int    `json:"lid,omitempty"`
+	// State is "master", "standby", "discover" or "notact".
+	State    string `json:"state"`
+	Priority int    `json:"priority,omitempty"`
 }
 
 // HasEngine reports whether the node can run the engine and build; said is

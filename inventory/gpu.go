@@ -33,6 +33,9 @@ type Device struct {
 	// Devices with the same one reach each other without crossing between roots.
 	// Empty: the agent did not say.
 	PCIRoot string `json:"pci_root,omitempty"`
+	// PCI is the card's address on the bus ("0000:18:00.0"). Empty: the agent did
+	// not say.
+	PCI string `json:"pci,omitempty"`
 	// NVLinkPeers are indexes of devices this one is linked to.
 	NVLinkPeers []int `json:"nvlink_peers,omitempty"`
 	// NearestNIC and NICPath name the closest adapter and the path rank to it
@@ -42,6 +45,9 @@ type Device struct {
 	// FabricState and Domain describe the GPU fabric. Empty: none or unknown.
 	FabricState string `json:"fabric_state,omitempty"`
 	Domain      string `json:"domain,omitempty"`
+	// Bandwidth is the GPU fabric's to this device: "full" or "degraded". Empty:
+	// unknown.
+	Bandwidth string `json:"bandwidth,omitempty"`
 	// Problem is why the device must not be used, as a sentence. Empty: healthy.
 	Problem string `json:"problem,omitempty"`
 }

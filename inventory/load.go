@@ -15,6 +15,20 @@ type Sample struct {
 	CPUPowerW  *float64    `json:"cpu_power_w,omitempty"`
 	InletTempC *float64    `json:"inlet_temp_c,omitempty"`
 	GPUs       []GPUSensor `json:"gpus,omitempty"`
+	// Ports are the counters of the adapters' ports. Empty: none was read.
+	Ports []PortCounters `json:"ports,omitempty"`
+}
+
+// PortCounters are the counters of one adapter's port since its driver loaded.
+type PortCounters struct {
+	HCA  string `json:"hca"`
+	Port int    `json:"port"`
+	// TxBytes and RxBytes are payload in bytes. Nil: the port does not count.
+	TxBytes *int64 `json:"tx_bytes,omitempty"`
+	RxBytes *int64 `json:"rx_bytes,omitempty"`
+	// Errors are the counters of real errors that are not zero, by the kernel's
+	// name for them.
+	Errors map[string]int64 `json:"errors,omitempty"`
 }
 
 // GPUSensor is what one physical card measures; MIG instances share it.
