@@ -78,16 +78,32 @@ func (a *Agent) answerOne(ctx context.Context, ask protocol.Ask) {
 	}
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	if ask.Kind != protocol.AskLogs {
+	switch ask.Kind {
+	case protocol.AskLogs:
+		a.answerLogs(ctx, ask)
+	case protocol.AskScan:
+		a.answerScan(ctx, ask)
+	default:
 		a.refuse(ctx, ask, fmt.Sprintf("this agent does not know the question %q; upgrade it", clip(string(ask.Kind))))
-		return
 	}
-	var args protocol.LogsArgs
+}
+
+// arguments decodes what an ask is about. It has refused the ask when it
+// reports false.
+func (a *Agent) arguments(ctx context.Context, ask protocol.Ask, into any) bool {
 	if len(ask.Args) > 0 {
-		if err := json.Unmarshal(ask.Args, &args); err != nil {
+		if err := json.Unmarshal(ask.Args, into); err != nil {
 			a.refuse(ctx, ask, "the arguments cannot be read")
-			return
+			return false
 		}
+	}
+	return true
+}
+
+func (a *Agent) answerLogs(ctx context.Context, ask protocol.Ask) {
+	var args protocol.LogsArgs
+	if !a.arguments(ctx, ask, &args) {
+		return
 	}
 	log, err := a.openLog(ctx, args)
 	if err != nil {

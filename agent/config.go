@@ -34,6 +34,8 @@ type Config struct {
 	Control Control
 	// Prober finds facts about this machine. Required.
 	Prober Prober
+	// Scanner walks fabrics. Nil: this agent cannot be asked to.
+	Scanner Scanner
 	// Engines are those this agent can start; at least one is required.
 	Engines []Engine
 	// DataDir is an absolute folder for what the agent must remember. Required.

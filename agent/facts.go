@@ -127,7 +127,7 @@ func (a *Agent) probe(ctx context.Context) inventory.Facts {
 	}
 	defer a.facts.end()
 	f := a.cfg.Prober.Facts(ctx)
-	f.AgentVersion, f.Features, f.EngineAccess = a.cfg.Version, protocol.Features, a.cfg.EngineAccess
+	f.AgentVersion, f.Features, f.EngineAccess = a.cfg.Version, a.features(), a.cfg.EngineAccess
 	if a.cfg.MgmtAddr != "" {
 		f.MgmtAddr = a.cfg.MgmtAddr
 	}

@@ -17,6 +17,17 @@ type Prober interface {
 	Sample(ctx context.Context) inventory.Sample
 }
 
+// Scanner walks the InfiniBand fabrics that this machine is on.
+type Scanner interface {
+	// CanScan reports whether Scan can work here; where it cannot, nobody is told
+	// that this agent may be asked.
+	CanScan() bool
+	// Scan walks the fabric that a port is on, for as long as protocol.ScanTime at
+	// most. A walk that failed is a result with an Error; an error is a sentence
+	// about what is wrong with the question.
+	Scan(ctx context.Context, args protocol.ScanArgs) (protocol.ScanResult, error)
+}
+
 // Engine knows how one engine is started, asked and understood. Methods may be
 // called at once from many goroutines.
 type Engine interface {

@@ -17,10 +17,17 @@ type Ask struct {
 // AskKind is what is asked. An agent that does not know it answers so.
 type AskKind string
 
-// AskLogs asks for a log; its answer is a stream of bytes.
-const AskLogs AskKind = "logs"
+const (
+	// AskLogs asks for a log; its answer is a stream of bytes.
+	AskLogs AskKind = "logs"
+	// AskScan asks for a map of the InfiniBand fabric that one port of the node is
+	// on ([ScanArgs]). Its answer is a [ScanResult], which may take [ScanTime].
+	AskScan AskKind = "fabric-scan"
+)
 
-// Features are the asks an agent understands, as it lists them in its facts.
+// Features are the asks that every agent understands, as it lists them in its
+// facts. Those that need something of the machine, as AskScan needs a program,
+// are listed besides where that is there.
 var Features = []string{string(AskLogs)}
 
 // LogsArgs are the arguments of AskLogs.
