@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 
 	"github.com/urfave/cli/v3"
+
+	"llmgw.io/llmgw/cmd/llmgw-agent/gatecmd"
 )
 
 // version is set by the linker.
@@ -21,7 +22,7 @@ func main() {
 		Name:     "llmgw-agent",
 		Usage:    "run inference engines on this machine for a control plane",
 		Version:  version,
-		Commands: []*cli.Command{runCommand(), joinCommand(), probeCommand(), simEngineCommand(stop), versionCommand()},
+		Commands: []*cli.Command{runCommand(), joinCommand(), probeCommand(), simEngineCommand(stop), gatecmd.Command(), versionCommand()},
 	}
 	err := app.Run(ctx, os.Args)
 	stop()
@@ -29,11 +30,4 @@ func main() {
 		fmt.Fprintln(os.Stderr, "llmgw-agent:", err)
 		os.Exit(exitCode(err))
 	}
-}
-
-func versionCommand() *cli.Command {
-	return &cli.Command{Name: "version", Usage: "print the version", Action: func(context.Context, *cli.Command) error {
-		fmt.Printf("llmgw-agent %s (%s %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-		return nil
-	}}
 }

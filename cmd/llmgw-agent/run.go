@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/urfave/cli/v3"
 
@@ -96,4 +97,11 @@ func (f *file) machine(control []string, logger *slog.Logger) (*discovery.Prober
 		MgmtAddr: f.MgmtAddr, Toward: toward, Version: version,
 	})
 	return p, set, err
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{Name: "version", Usage: "print the version", Action: func(context.Context, *cli.Command) error {
+		fmt.Printf("llmgw-agent %s (%s %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return nil
+	}}
 }

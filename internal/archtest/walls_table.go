@@ -59,6 +59,7 @@ func machineWalls() []wall {
 		{room: "agent/engines", may: []string{"agent/protocol", "catalog", "inventory", "internal/safedial"}},
 		{room: "agent/engines/simengine", may: []string{"router/openai"}},
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
+		{room: "agent/gate", may: []string{"internal/pki", "internal/socket", "router/upstream"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
 		{room: "agent/process", may: []string{"agent/protocol"}},
 		{room: "agent/logs", may: []string{"internal/durable"}},
@@ -94,7 +95,9 @@ func roofWalls() []wall {
 		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
 			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
+			"cmd/llmgw-agent/gatecmd",
 		}},
+		{room: "cmd/llmgw-agent/gatecmd", freeTests: true, may: []string{"agent/gate"}},
 		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
 
 		// The cellar: leaves.
