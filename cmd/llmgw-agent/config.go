@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw/agent"
+	"llmgw.io/llmgw/cmd/llmgw-agent/joincmd"
 )
 
 // file is llmgw-agent.yaml, read strictly.
@@ -70,6 +71,13 @@ func commonFlags() []cli.Flag {
 		&cli.StringFlag{Name: "data-dir", Aliases: []string{"data"}, Usage: "`FOLDER` for what the agent must remember", Sources: cli.EnvVars("LLMGW_AGENT_DATA_DIR")},
 		&cli.StringSliceFlag{Name: "control", Usage: "`ADDRESS` of the control plane, https://host:7443; may be repeated", Sources: cli.EnvVars("LLMGW_CONTROL")},
 	}
+}
+
+func joinCommand() *cli.Command {
+	return joincmd.Command(commonFlags(), func(cmd *cli.Command) (control []string, dataDir string, err error) {
+		f, err := load(cmd)
+		return f.Control, f.DataDir, err
+	})
 }
 
 // load reads the file and lays flags and variables over it.

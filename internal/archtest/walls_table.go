@@ -95,9 +95,10 @@ func roofWalls() []wall {
 		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
 			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
-			"cmd/llmgw-agent/gatecmd",
+			"cmd/llmgw-agent/...",
 		}},
 		{room: "cmd/llmgw-agent/gatecmd", freeTests: true, may: []string{"agent/gate"}},
+		{room: "cmd/llmgw-agent/joincmd", freeTests: true, may: []string{"agent/uplink"}},
 		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
 
 		// The cellar: leaves.

@@ -1,4 +1,4 @@
-package main
+package joincmd
 
 import (
 	"bufio"
@@ -13,26 +13,30 @@ import (
 	"llmgw.io/llmgw/agent/uplink"
 )
 
-func joinCommand() *cli.Command {
+// Command is join. flags are those that all commands have; load says, from them
+// and the configuration file, where the control plane and the data folder are.
+func Command(flags []cli.Flag, load func(*cli.Command) (control []string, dataDir string, err error)) *cli.Command {
 	return &cli.Command{
 		Name:  "join",
 		Usage: "make this machine a node, with a one-time token",
 		Description: "The token is read from LLMGW_JOIN_TOKEN, from --token-file, or from standard input with --token-file -.\n" +
 			"It is no argument, since every user of the machine could read it there.",
-		Flags: append(commonFlags(),
+		Flags: append(flags,
 			&cli.StringFlag{Name: "token-file", Usage: "`FILE` that holds the join token; - is standard input"},
 			&cli.StringFlag{Name: "name", Usage: "`NAME` of this node; empty: the host's name"},
 			&cli.BoolFlag{Name: "again", Usage: "replace the identity that is there"},
 		),
-		Action: join,
+		Action: func(ctx context.Context, cmd *cli.Command) error {
+			control, dataDir, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			return join(ctx, cmd, control, dataDir)
+		},
 	}
 }
 
-func join(ctx context.Context, cmd *cli.Command) error {
-	f, err := load(cmd)
-	if err != nil {
-		return err
-	}
+func join(ctx context.Context, cmd *cli.Command, control []string, dataDir string) error {
 	token, err := joinToken(cmd.String("token-file"))
 	if err != nil {
 		return err
@@ -43,11 +47,11 @@ func join(ctx context.Context, cmd *cli.Command) error {
 			return fmt.Errorf("find the host's name: %w; give one with --name", err)
 		}
 	}
-	err = uplink.Join(ctx, uplink.JoinConfig{Control: f.Control, Token: token, Node: name, DataDir: f.DataDir, Again: cmd.Bool("again")})
+	err = uplink.Join(ctx, uplink.JoinConfig{Control: control, Token: token, Node: name, DataDir: dataDir, Again: cmd.Bool("again")})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("This machine is node %s now. Start the agent: llmgw-agent run --data-dir %s\n", name, f.DataDir)
+	fmt.Printf("This machine is node %s now. Start the agent: llmgw-agent run --data-dir %s\n", name, dataDir)
 	return nil
 }
 
