@@ -7,7 +7,8 @@ type Class string
 
 // Device is a whole GPU or a MIG instance, as the agent found it.
 type Device struct {
-	// Index is the device's place in its node's list; allocations name it.
+	// Index is the device's number on its node; allocations name it. A whole card
+	// has its Card, an instance (Card + 1) * 100 and its number on the card.
 	Index int `json:"index"`
 	// UUID is the driver's name for it. Empty when the driver did not say.
 	UUID string `json:"uuid,omitempty"`
@@ -42,15 +43,29 @@ type Device struct {
 	// (PIX, PXB, PHB, NODE, SYS). Empty: unknown.
 	NearestNIC string `json:"nearest_nic,omitempty"`
 	NICPath    string `json:"nic_path,omitempty"`
-	// FabricState and Domain describe the GPU fabric. Empty: none or unknown.
+	// FabricState ([FabricCompleted] and so on) and Domain describe the GPU fabric:
+	// a domain is its cluster's UUID, a dot and the clique. Empty: none or unknown.
 	FabricState string `json:"fabric_state,omitempty"`
 	Domain      string `json:"domain,omitempty"`
-	// Bandwidth is the GPU fabric's to this device: "full" or "degraded". Empty:
-	// unknown.
+	// Bandwidth is the GPU fabric's to this device: [BandwidthFull] or
+	// [BandwidthDegraded]. Empty: unknown.
 	Bandwidth string `json:"bandwidth,omitempty"`
 	// Problem is why the device must not be used, as a sentence. Empty: healthy.
 	Problem string `json:"problem,omitempty"`
 }
+
+// The states of a device in its GPU fabric.
+const (
+	FabricNotStarted = "not started"
+	FabricInProgress = "in progress"
+	FabricCompleted  = "completed"
+)
+
+// The bandwidth of a GPU fabric.
+const (
+	BandwidthFull     = "full"
+	BandwidthDegraded = "degraded"
+)
 
 // Healthy reports whether the device may be given out.
 func (d Device) Healthy() bool { return d.Problem == "" }

@@ -24,7 +24,11 @@ func pureRooms() []pureRoom {
 
 // pureFiles are single pure files in rooms that are not.
 func pureFiles() []string {
-	return []string{"agent/gate/allow.go", "router/pick.go"}
+	return []string{
+		"agent/gate/allow.go", "router/pick.go",
+		"agent/discovery/gpu/class.go", "agent/discovery/gpu/devices.go", "agent/discovery/gpu/fabric.go",
+		"agent/discovery/gpu/health.go", "agent/discovery/gpu/trouble.go",
+	}
 }
 
 // impureImports are packages that reach the world, wait, or hide state. A

@@ -55,7 +55,9 @@ func machineWalls() []wall {
 
 		// Nodes.
 		{room: "agent/protocol", may: []string{"catalog", "inventory"}},
-		{room: "agent/discovery", may: []string{"inventory"}},
+		{room: "agent/discovery", may: []string{"agent/discovery/gpu", "agent/discovery/pcipath", "inventory"}},
+		{room: "agent/discovery/gpu", may: []string{"inventory"}},
+		{room: "agent/discovery/pcipath"},
 		{room: "agent/engines", may: []string{"agent/protocol", "catalog", "inventory", "internal/safedial"}},
 		{room: "agent/engines/simengine", may: []string{"router/openai"}},
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
