@@ -8,6 +8,7 @@ func pureRooms() []pureRoom {
 		{room: "catalog", except: []string{"service.go", "store.go"}},
 		{room: "inventory", except: []string{"registry.go", "orders.go", "holds.go", "labels.go", "store.go"}},
 		{room: "inventory/facility"},
+		{room: "inventory/topology"},
 		{room: "placement"},
 		{room: "placement/fix"},
 		{room: "placement/reconciler"},

@@ -20,6 +20,7 @@ func decisionWalls() []wall {
 		// What we have, and what to serve.
 		{room: "inventory"},
 		{room: "inventory/facility", may: []string{"inventory"}},
+		{room: "inventory/topology"},
 		{room: "inventory/inventorytest", may: []string{"inventory"}},
 		{room: "catalog", may: []string{"inventory"}},
 
