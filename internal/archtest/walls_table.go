@@ -56,9 +56,10 @@ func machineWalls() []wall {
 
 		// Nodes.
 		{room: "agent/protocol", may: []string{"catalog", "inventory"}},
-		{room: "agent/discovery", may: []string{"agent/discovery/gpu", "agent/discovery/pcipath", "inventory"}},
+		{room: "agent/discovery", may: []string{"agent/discovery/gpu", "agent/discovery/pcipath", "agent/discovery/ports", "inventory"}},
 		{room: "agent/discovery/gpu", may: []string{"inventory"}},
 		{room: "agent/discovery/pcipath"},
+		{room: "agent/discovery/ports", may: []string{"agent/protocol", "inventory"}},
 		{room: "agent/engines", may: []string{"agent/protocol", "catalog", "inventory", "internal/safedial"}},
 		{room: "agent/engines/simengine", may: []string{"router/openai"}},
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
@@ -97,7 +98,7 @@ func roofWalls() []wall {
 			root, "placement/fleetsim", "placement/replay", "storage", "storage/journalfile",
 		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
-			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
+			"agent", "agent/discovery", "agent/discovery/ports", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
 			"cmd/llmgw-agent/...",
 		}},
 		{room: "cmd/llmgw-agent/gatecmd", freeTests: true, may: []string{"agent/gate"}},
