@@ -1,5 +1,6 @@
 // Package discovery finds what a machine is and what it measures: system,
-// processors, memory, disks, sensors, weights, engines and labels.
+// processors, memory, disks, sensors, ports for fabrics, weights, engines and
+// labels.
 //
 // It judges nothing and places nothing, and it changes nothing on the machine.
 // Facts and measurements are apart, as in [inventory]: Facts change seldom, a

@@ -11,10 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"llmgw.io/llmgw/agent"
+	"llmgw.io/llmgw/agent/discovery/ports"
 	"llmgw.io/llmgw/inventory"
 )
 
-var _ agent.Prober = (*Prober)(nil)
+var (
+	_ agent.Prober  = (*Prober)(nil)
+	_ agent.Scanner = (*ports.Reader)(nil)
+)
 
 // onAMD64 skips what only that architecture says.
 func onAMD64(t *testing.T) {
@@ -35,6 +39,7 @@ func TestFactsOfAWholeMachine(t *testing.T) {
 		Hostname: "node-1", MgmtAddr: "10.0.0.7", AgentVersion: "1.2.3", OS: "Some System 12 (calm)", Kernel: "6.1.0-some",
 		Arch: runtime.GOARCH, BootID: "11111111-2222-3333-4444-555555555555", Labels: map[string]string{"zone": "a"},
 		MemoryMB: 257672, CPUs: 64, ReserveMB: 4096, ReserveCPUs: 2,
+		Ports:   []inventory.Port{},
 		Engines: []inventory.Engine{{Name: "sim"}},
 	}
 	if d := cmp.Diff(want, p.Facts(t.Context())); d != "" {

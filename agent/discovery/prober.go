@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"llmgw.io/llmgw/agent/discovery/ports"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -30,6 +31,8 @@ type Config struct {
 	// the memory, and 2 cores or 10 %, the smaller of each.
 	ReserveMB   int64
 	ReserveCPUs int
+	// Ports is how ports for fabrics are read. Its empty roots are those above.
+	Ports ports.Config
 	// Engines lists what is installed. Nil: the facts do not say.
 	Engines func(context.Context) []inventory.Engine
 	// Hostname replaces the kernel's. Empty: the kernel's.
@@ -47,12 +50,13 @@ type Config struct {
 // Prober finds facts about this machine. Its methods are to be called one at a
 // time. [New] makes one.
 type Prober struct {
-	cfg  Config
-	room func(path string) (diskRoom, error)
-	avx2 func() bool
-	slow guard
-	cpu  cpuMeter
-	rapl powerMeter
+	cfg    Config
+	fabric *ports.Reader
+	room   func(path string) (diskRoom, error)
+	avx2   func() bool
+	slow   guard
+	cpu    cpuMeter
+	rapl   powerMeter
 }
 
 // New makes a Prober.
@@ -75,10 +79,11 @@ func New(cfg Config) (*Prober, error) {
 	if cfg.ReserveMB < 0 || cfg.ReserveCPUs < 0 {
 		errs = append(errs, errors.New("discovery: Config.ReserveMB and Config.ReserveCPUs may not be negative"))
 	}
-	if err := errors.Join(errs...); err != nil {
+	fabric, err := newPorts(cfg)
+	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
-	return &Prober{cfg: cfg, room: statRoom, avx2: hasAVX2}, nil
+	return &Prober{cfg: cfg, fabric: fabric, room: statRoom, avx2: hasAVX2}, nil
 }
 
 // finder finds one fact. Its error says why it is not known.
@@ -104,6 +109,8 @@ var finders = []finder{
 	{"the weights on disk", (*Prober).weights},
 	{"the labels", (*Prober).labels},
 	{"the GPUs", (*Prober).gpus},
+	{"the ports", (*Prober).ports},
+	{"the state of IMEX", (*Prober).imex},
 	{"the engines", (*Prober).engines},
 }
 
@@ -128,6 +135,7 @@ func (p *Prober) Sample(ctx context.Context) inventory.Sample {
 	s.DiskFreeBytes = p.diskFree(ctx)
 	p.sensors(&s)
 	s.GPUs = p.gpuSensors(ctx)
+	s.Ports = p.fabric.Counters()
 	return s
 }
 

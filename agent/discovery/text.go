@@ -46,6 +46,10 @@ func Print(w io.Writer, f inventory.Facts, s inventory.Sample) error {
 	printList(line, "GPU", f.Devices, func(d inventory.Device) string {
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s, %d MiB %s", d.Label, d.Class, d.Name, d.MemoryMB, d.Problem))
 	})
+	printList(line, "port", f.Ports, showPort)
+	if imex := showIMEX(f); imex != "" {
+		line("IMEX", "%s", imex)
+	}
 	printList(line, "engine", f.Engines, func(e inventory.Engine) string { return strings.Join(words(e.Name, e.Build, e.Version), " ") })
 	printList(line, "weights", f.Weights, func(x inventory.Weight) string { return fmt.Sprintf("%s, %d bytes", x.Path, x.Bytes) })
 	printSample(line, s)

@@ -36,9 +36,12 @@ type file struct {
 		Min int `json:"min,omitempty"`
 		Max int `json:"max,omitempty"`
 	} `json:"ports,omitempty"`
-	// Sys and Proc are where sysfs and procfs are mounted. Empty: /sys and /proc.
+	Fabric fabricFile `json:"fabric,omitempty"`
+	// Sys, Proc and Dev are where sysfs, procfs and the devices are mounted. Empty:
+	// /sys, /proc and /dev.
 	Sys  string `json:"sys,omitempty"`
 	Proc string `json:"proc,omitempty"`
+	Dev  string `json:"dev,omitempty"`
 	// Log is debug, info (default), warn or error.
 	Log string `json:"log,omitempty"`
 }
@@ -47,6 +50,13 @@ type file struct {
 type enginesFile struct {
 	// LlamaServer is the path of llama-server. Empty: looked up on the PATH.
 	LlamaServer string `json:"llama_server,omitempty"`
+}
+
+// fabricFile says how ports for fabrics are read.
+type fabricFile struct {
+	// ExcludeHCAs are adapters that are never read, by name or pattern ("mlx5_1*"):
+	// those whose driver logs an error at each look at a counter.
+	ExcludeHCAs []string `json:"exclude_hcas,omitempty"`
 }
 
 // reserveFile is kept for the system. Zero: 2 cores or 10 %, 4 GiB or 5 % of

@@ -13,6 +13,7 @@ import (
 
 	"llmgw.io/llmgw/agent"
 	"llmgw.io/llmgw/agent/discovery"
+	"llmgw.io/llmgw/agent/discovery/ports"
 	"llmgw.io/llmgw/agent/engines"
 	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/logs"
@@ -59,7 +60,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	a, err := agent.New(agent.Config{
-		Node: client.Node(), Control: client, Prober: prober, Engines: []agent.Engine{set.LlamaCPP, set.Sim},
+		Node: client.Node(), Control: client, Prober: prober, Scanner: prober.Fabric(), Engines: []agent.Engine{set.LlamaCPP, set.Sim},
 		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
 		LogFile: path, Reach: fetch.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP},
 		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Logger: logger,
@@ -95,6 +96,7 @@ func (f *file) machine(control []string, logger *slog.Logger) (*discovery.Prober
 		Sys: f.Sys, Proc: f.Proc, WeightsDirs: f.weights(), Labels: f.Labels, LabelList: os.Getenv("LLMGW_LABELS"),
 		ReserveMB: f.Reserve.MemoryMB, ReserveCPUs: f.Reserve.Cores, Engines: set.Installed,
 		MgmtAddr: f.MgmtAddr, Toward: toward, Version: version,
+		Ports: ports.Config{Dev: f.Dev, Exclude: f.Fabric.ExcludeHCAs},
 	})
 	return p, set, err
 }
