@@ -38,10 +38,11 @@ type Agent struct {
 	made    time.Time
 	asks    askBook
 
-	// ledger, cgroups and spawn are set by Run before anything else begins; spawn
-	// starts what outlives the order to end where engines are to be stopped.
+	// ledger, cgroups, apart and spawn are set by Run before anything else begins;
+	// spawn starts what outlives the order to end where engines are to be stopped.
 	ledger  *ledger
 	cgroups process.Cgroups
+	apart   isolation
 	claims  claims
 	spawn   func(run func(context.Context))
 
@@ -160,6 +161,9 @@ func (a *Agent) open() error {
 	}
 	a.ledger = l
 	a.cgroups = process.FindCgroups(a.cfg.CgroupParent)
+	if err := a.isolate(); err != nil {
+		return err
+	}
 	known := map[string]bool{}
 	for _, id := range l.ids() {
 		if e, ok := l.entry(id); ok {
@@ -169,7 +173,7 @@ func (a *Agent) open() error {
 			}
 		}
 	}
-	a.cgroups.Prune()
+	a.cgroups.Prune(a.groupName(""))
 	if n := process.KillStrays(a.marks, known); n > 0 {
 		a.cfg.Logger.Warn("engines without a record were stopped", "count", n)
 	}

@@ -25,6 +25,15 @@ const (
 	AccessDirect = "direct"
 )
 
+// How engines may be isolated.
+const (
+	// IsolationRequired refuses to run an agent that cannot give engines users of
+	// their own.
+	IsolationRequired = "required"
+	// IsolationNone runs engines as the agent's own user.
+	IsolationNone = "none"
+)
+
 // Config is what an Agent needs.
 type Config struct {
 	// Node is the id this machine joined under. Required.
@@ -67,10 +76,18 @@ type Config struct {
 	HTTP *http.Client
 	// Reach is what fetching may reach beyond public addresses over https.
 	Reach fetch.Reach
-	// CgroupParent is the cgroup v2 folder under which each shard gets its own.
-	// Empty: the agent's own cgroup where that is delegated to it. "none": no
-	// cgroups; trees of processes are then found by session and environment.
+	// CgroupParent is where each shard gets its own cgroup: a folder of cgroup v2,
+	// or one for each controller of v1 with colons between them. Empty: the agent's
+	// own cgroup where that is delegated to it. "none": no cgroups; trees of
+	// processes are then found by user, session and environment.
 	CgroupParent string
+	// Isolation is how engines are kept from each other and from the agent. Empty:
+	// as far as this machine lets them be, and the facts warn of what it does not.
+	Isolation string
+	// UserMin and UserMax bound the numbers of engines' users, where the agent is
+	// root; UserMin itself is the number of the group that they all are in. Zero:
+	// 64000 and 64999. Two agents on one machine need ranges of their own.
+	UserMin, UserMax int
 	// StopEngines stops the engines when Run ends, as a system that lives and
 	// dies with its agent wants it. False: they go on, and are adopted.
 	StopEngines bool
@@ -155,6 +172,9 @@ func (c *Config) check() error {
 		"Config.EngineAccess %q must be %q or %q", c.EngineAccess, AccessLoopback, AccessDirect)
 	miss(c.MgmtAddr != "" && net.ParseIP(c.MgmtAddr) == nil, "Config.MgmtAddr %q must be an IP address", c.MgmtAddr)
 	miss(c.PortMin < 0 || c.PortMax > 65535 || c.PortMin > c.PortMax, "the ports %d to %d are no range", c.PortMin, c.PortMax)
+	miss(c.Isolation != "" && c.Isolation != IsolationRequired && c.Isolation != IsolationNone,
+		"Config.Isolation %q must be empty, %q or %q", c.Isolation, IsolationRequired, IsolationNone)
+	miss(c.UserMin < 1 || c.UserMax > 1<<31-2 || c.UserMin >= c.UserMax, "the users %d to %d are no range", c.UserMin, c.UserMax)
 	seen := map[catalog.Engine]bool{}
 	for _, e := range c.Engines {
 		if e == nil {
@@ -171,6 +191,9 @@ func (c *Config) check() error {
 func (c Config) withDefaults() Config {
 	if c.PortMin == 0 && c.PortMax == 0 {
 		c.PortMin, c.PortMax = 20000, 29999
+	}
+	if c.UserMin == 0 && c.UserMax == 0 {
+		c.UserMin, c.UserMax = 64000, 64999
 	}
 	if c.EngineAccess == "" {
 		c.EngineAccess = AccessLoopback

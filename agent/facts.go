@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,6 +129,7 @@ func (a *Agent) probe(ctx context.Context) inventory.Facts {
 	defer a.facts.end()
 	f := a.cfg.Prober.Facts(ctx)
 	f.AgentVersion, f.Features, f.EngineAccess = a.cfg.Version, a.features(), a.cfg.EngineAccess
+	f.Warnings = slices.Concat(f.Warnings, a.apart.lacks)
 	if a.cfg.MgmtAddr != "" {
 		f.MgmtAddr = a.cfg.MgmtAddr
 	}

@@ -11,9 +11,10 @@ import (
 	"llmgw.io/llmgw/agent/protocol"
 )
 
-// reserve gives the shard a port and keeps it, before anything is started on
-// it, so that no two shards ever get one port and a restarted agent knows where
-// its engines listen. A port that the shard has already is kept when it is free.
+// reserve gives the shard a port and a user and keeps them, before anything is
+// started with them, so that no two shards ever get the same and a restarted agent
+// knows where its engines listen and who they are. A port that the shard has
+// already is kept when it is free.
 func (a *Agent) reserve(d protocol.DesiredShard, host, mark string) (entry, error) {
 	var out entry
 	err := a.ledger.change(d.Shard, func(e *entry) error {
@@ -21,8 +22,11 @@ func (a *Agent) reserve(d protocol.DesiredShard, host, mark string) (entry, erro
 		if err != nil {
 			return err
 		}
+		if e.UID, err = a.chooseUser(e.UID, a.ledger.users(d.Shard)); err != nil {
+			return err
+		}
 		e.Shard, e.Host, e.Port, e.Mark = d, host, port, mark
-		e.Process, e.Cgroup, e.WasReady, e.Down = process.ID{}, "", false, false
+		e.Process, e.Group, e.WasReady, e.Down = process.ID{}, nil, false, false
 		out = *e
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -196,8 +197,16 @@ func (s *shard) say(state inventory.ShardState, edit func(*inventory.ShardStatus
 	s.a.board.put(st)
 }
 
-// dir is the shard's private folder.
+// dir is the shard's folder, in which only the agent writes.
 func (s *shard) dir() string { return s.a.shardDir(s.id) }
+
+// workDir is the folder below it that is the engine's own, or its user's.
+func (s *shard) workDir(uid int) string {
+	if uid == 0 {
+		return filepath.Join(s.dir(), "work")
+	}
+	return filepath.Join(s.dir(), "work-"+strconv.Itoa(uid))
+}
 
 // logPath is where the shard's engine writes.
 func (s *shard) logPath() string { return filepath.Join(s.dir(), logs.Engine) }
@@ -213,8 +222,11 @@ func (s *shard) forget() {
 	s.a.dropped(s)
 }
 
-// removeFiles leaves only logs in the shard's folder.
+// removeFiles leaves only logs in the shard's folder, and nothing elsewhere.
 func (s *shard) removeFiles() {
+	if e, ok := s.a.ledger.entry(s.id); ok {
+		process.SweepFiles(s.a.userOf(e))
+	}
 	entries, err := os.ReadDir(s.dir())
 	if err != nil {
 		return

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -36,12 +35,9 @@ func (s *shard) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := protocol.Launch{Host: host, Dir: s.dir(), Build: build}
+	at := protocol.Launch{Host: host, Build: build}
 	if err := s.fetch(ctx, d, &at); err != nil {
 		return err
-	}
-	if err := os.MkdirAll(s.dir(), 0o700); err != nil {
-		return folderFailure(err, s.dir())
 	}
 	if err := s.claimDevices(ctx, d); err != nil {
 		return err
@@ -50,10 +46,13 @@ func (s *shard) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at.Port = e.Port
+	at.Port, at.Dir = e.Port, s.workDir(e.UID)
 	cmd, err := engine.Command(d, at)
 	if err != nil {
 		return failed(protocol.CauseRejected, err.Error())
+	}
+	if err := s.prepare(cmd, at, s.a.userOf(e)); err != nil {
+		return err
 	}
 	return s.start(ctx, cmd, e)
 }
@@ -125,33 +124,21 @@ func (s *shard) fetch(ctx context.Context, d protocol.DesiredShard, at *protocol
 	return nil
 }
 
-// start writes the engine's files, starts its process and keeps which it is.
-// The mark was kept before: if the agent dies between start and keeping, the
-// next one finds the process by it.
+// start starts the engine's process and keeps which it is. The mark was kept
+// before: if the agent dies between start and keeping, the next one finds the
+// process by it.
 func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error {
-	for name, content := range cmd.Files {
-		if !filepath.IsLocal(name) || logs.IsEngine(name) {
-			return failed(protocol.CauseRejected, fmt.Sprintf("the engine wants to write a file %q outside of its folder", clip(name)))
-		}
-		path := filepath.Join(s.dir(), name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return folderFailure(err, s.dir())
-		}
-		if err := durable.WriteFile(path, []byte(content)); err != nil {
-			return folderFailure(err, s.dir())
-		}
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	group := s.a.cgroups.Make(hashed(s.id))
-	p, err := s.launch(cmd, e.Mark, group)
+	group := s.a.cgroups.Make(s.a.groupName(s.id), process.Limits{MemoryBytes: memoryLimit(e.Shard.MemoryMB), Processes: maxProcesses})
+	p, err := s.launch(cmd, e, group)
 	if err != nil {
 		return s.startFailure(err, cmd.Path)
 	}
 	s.proc = p
 	err = s.a.ledger.change(s.id, func(e *entry) error {
-		e.Process, e.Cgroup = p.ID(), group
+		e.Process, e.Group = p.ID(), group
 		e.Starts++
 		s.starts = e.Starts
 		return nil
@@ -167,16 +154,19 @@ func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error 
 	return nil
 }
 
-// launch starts the process with a new log.
-func (s *shard) launch(cmd protocol.Command, mark, group string) (*process.Process, error) {
+// launch starts the process with a new log, which stays the agent's own: an
+// engine that could move it could make the agent write or read what it likes.
+func (s *shard) launch(cmd protocol.Command, e entry, group process.Group) (*process.Process, error) {
 	logs.PutAside(s.logPath())
 	out, err := logs.Append(s.logPath())
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
+	dir := s.workDir(e.UID)
 	return process.Start(process.Launch{
-		Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: s.dir(), Output: out, Mark: mark, Cgroup: group,
+		Path: cmd.Path, Args: cmd.Args, Env: environment(cmd.Env, dir), Dir: dir, Output: out, Mark: e.Mark,
+		Group: group, User: s.a.userOf(e), Processes: maxProcesses,
 	})
 }
 

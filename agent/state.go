@@ -40,8 +40,12 @@ type entry struct {
 	// before the start, so that a process whose id was not kept is still found.
 	Mark    string     `json:"mark,omitempty"`
 	Process process.ID `json:"process,omitzero"`
-	Cgroup  string     `json:"cgroup,omitempty"`
-	Starts  int        `json:"starts,omitempty"`
+	// Group is the cgroup it was started in.
+	Group process.Group `json:"cgroups,omitempty"`
+	// UID is the user that is the shard's alone, until it is forgotten. Zero: it
+	// runs as the agent's.
+	UID    int `json:"uid,omitempty"`
+	Starts int `json:"starts,omitempty"`
 	// WasReady says that the engine was ready since it was started.
 	WasReady bool `json:"was_ready,omitempty"`
 	// Down says that the shard was stopped and waits to be forgotten.

@@ -47,7 +47,7 @@ func (s *shard) markDown() {
 		if e.Shard.Shard == "" {
 			e.Shard = d
 		}
-		e.Process, e.Cgroup, e.WasReady, e.Down = process.ID{}, "", false, true
+		e.Process, e.Group, e.WasReady, e.Down = process.ID{}, nil, false, true
 	})
 }
 
@@ -112,7 +112,7 @@ func (s *shard) adopt() error {
 		s.say(inventory.ShardStopped, nil)
 		return nil
 	}
-	tree := process.Tree{Leader: e.Process, Mark: e.Mark, Cgroup: e.Cgroup}
+	tree := process.Tree{Leader: e.Process, Mark: e.Mark, Group: e.Group, UID: e.UID}
 	if p, ok := process.Adopt(tree, s.a.cfg.Times.Look); ok {
 		s.proc = p
 		s.log.Info("engine adopted", "port", e.Port, "pid", e.Process.PID)

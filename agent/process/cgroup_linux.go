@@ -1,111 +1,122 @@
 package process
 
 import (
-	"bufio"
-	"bytes"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 )
 
-// FindCgroups finds where groups can be made: under the folder of the setting;
-// or, where that is empty, where this process is, if that is delegated to it. The
-// setting "none" gives none. Only a cgroup v2 will do that is not the root and in
-// which folders can be made. Where a service manager put the agent into a
-// subgroup named "agent", its parent is used, and controllers are enabled there
-// for memory events and limits of processes.
-func FindCgroups(setting string) Cgroups {
-	if setting == "none" {
-		return Cgroups{}
+// FindCgroups finds where groups can be made: in the folders of the setting, with
+// colons between them; or, where that is empty, where this process is. The setting
+// "none" gives none.
+//
+// Of cgroup v2 only a group will do that is not the root: where a service manager
+// put the agent into a subgroup named "agent" its parent is used, and controllers
+// are enabled there for limits of memory and of processes. They cannot be enabled
+// in a group that has processes itself. Of v1, which has no such rule, the
+// hierarchies of memory and pids are used.
+func FindCgroups(set string) Cgroups {
+	var dirs []string
+	switch set {
+	case "none":
+	case "":
+		own, _ := os.ReadFile("/proc/self/cgroup")
+		mounts, _ := os.ReadFile("/proc/self/mountinfo")
+		dirs = ownCgroups(string(own), string(mounts))
+	default:
+		dirs = filepath.SplitList(set)
 	}
-	parent := setting
-	if parent == "" {
-		if parent = ownCgroup(); parent == "" {
-			return Cgroups{}
+	var c Cgroups
+	for _, dir := range dirs {
+		if set == "" && filepath.Base(dir) == "agent" {
+			dir = filepath.Dir(dir)
+			_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+memory +pids"), 0o644)
 		}
-		if filepath.Base(parent) == "agent" {
-			parent = filepath.Dir(parent)
-			_ = os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte("+memory +pids"), 0o644)
+		if h, ok := tryCgroup(dir); ok {
+			c.parents = append(c.parents, h)
 		}
 	}
-	try := filepath.Join(parent, "llmgw-try")
-	if err := os.Mkdir(try, 0o755); err != nil && !os.IsExist(err) {
-		return Cgroups{}
-	}
-	defer func() { _ = os.Remove(try) }()
-	if _, err := os.Stat(filepath.Join(try, "cgroup.kill")); err != nil {
-		return Cgroups{}
-	}
-	return Cgroups{parent: parent}
+	return c
 }
 
-func ownCgroup() string {
-	b, err := os.ReadFile("/proc/self/cgroup")
+// tryCgroup makes a group to see what groups there can do.
+func tryCgroup(dir string) (hierarchy, bool) {
+	try, err := os.MkdirTemp(dir, "llmgw-try-")
 	if err != nil {
-		return ""
+		return hierarchy{}, false
 	}
-	for line := range strings.SplitSeq(string(b), "\n") {
-		if path, ok := strings.CutPrefix(line, "0::"); ok && path != "/" {
-			if mount := cgroupMount(); mount != "" {
-				return filepath.Join(mount, path)
+	defer func() { _ = os.Remove(try) }()
+	has := func(file string) bool {
+		_, err := os.Stat(filepath.Join(try, file))
+		return err == nil
+	}
+	h := hierarchy{
+		dir: dir, v2: has("cgroup.kill"),
+		memory: has("memory.max") || has("memory.limit_in_bytes"), pids: has("pids.max"),
+	}
+	return h, h.v2 || has("tasks")
+}
+
+// ownCgroups are the folders of the groups that a process is in, by what the
+// kernel says of the process and of what is mounted.
+func ownCgroups(own, mounts string) []string {
+	var out []string
+	for line := range strings.Lines(own) {
+		_, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		controllers, path, ok := strings.Cut(rest, ":")
+		v2 := controllers == ""
+		if !ok || v2 && path == "/" {
+			continue
+		}
+		for c := range strings.SplitSeq(controllers, ",") {
+			if v2 || c == "memory" || c == "pids" {
+				if dir := cgroupDir(mounts, c, path); dir != "" && !slices.Contains(out, dir) {
+					out = append(out, dir)
+				}
 			}
 		}
 	}
+	return out
+}
+
+// cgroupDir is the folder of a group in the hierarchy of a controller, or of
+// cgroup v2. Empty: it is not mounted, or only a part in which the group is not.
+func cgroupDir(mounts, controller, path string) string {
+	for line := range strings.Lines(mounts) {
+		before, after, ok := strings.Cut(line, " - ")
+		where, what := strings.Fields(before), strings.Fields(after)
+		if !ok || len(where) < 5 || len(what) < 3 {
+			continue
+		}
+		v1 := what[0] == "cgroup" && slices.Contains(strings.Split(what[2], ","), controller)
+		if controller == "" && what[0] != "cgroup2" || controller != "" && !v1 {
+			continue
+		}
+		in, err := filepath.Rel(where[3], path)
+		if err != nil || strings.HasPrefix(in, "..") {
+			continue
+		}
+		return filepath.Join(where[4], in)
+	}
 	return ""
 }
 
-// cgroupMount finds where cgroup v2 is mounted.
-func cgroupMount() string {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return ""
+// oomKills counts kills for memory: of the group where it counts them, which is
+// what own says, else of the whole machine.
+func oomKills(g Group) (n int64, own bool) {
+	if n, ok := g.oomKills(); ok {
+		return n, true
 	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		before, after, ok := strings.Cut(s.Text(), " - ")
-		if fields := strings.Fields(before); ok && strings.HasPrefix(after, "cgroup2 ") && len(fields) > 4 {
-			return fields[4]
-		}
-	}
-	return ""
+	n, _ = countIn("/proc/vmstat", "oom_kill")
+	return n, false
 }
 
-func killCgroup(dir string) {
-	if dir != "" {
-		_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0o644)
-	}
-}
-
-// removeCgroup removes an empty group; one with processes stays.
-func removeCgroup(dir string) {
-	if dir != "" {
-		_ = os.Remove(dir)
-	}
-}
-
-// oomKills counts kills for memory: of the shard's group where it counts them,
-// else of the whole machine.
-func oomKills(cgroup string) int64 {
-	if cgroup != "" {
-		if n, ok := countIn(filepath.Join(cgroup, "memory.events"), "oom_kill"); ok {
-			return n
-		}
-	}
-	n, _ := countIn("/proc/vmstat", "oom_kill")
-	return n
-}
-
-func countIn(path, key string) (int64, bool) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	for line := range bytes.SplitSeq(b, []byte("\n")) {
-		if v, ok := strings.CutPrefix(string(line), key+" "); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
-			return n, err == nil
-		}
-	}
-	return 0, false
+// killedForMemory reports whether the kernel killed a part of the tree for memory
+// since before, which was counted by own. A child that is killed takes its parent
+// along with any code; the machine's count says something only of the process
+// that a kill ended.
+func killedForMemory(g Group, before int64, own, bySignal bool) bool {
+	now, still := oomKills(g)
+	return now > before && own == still && (own || bySignal)
 }

@@ -26,6 +26,21 @@ func BootID() string { return "unknown" }
 // FindCgroups finds none here.
 func FindCgroups(string) Cgroups { return Cgroups{} }
 
+// CanSwitch says that it cannot here.
+func CanSwitch(int, int) error { return errLinux }
+
+// DeviceGroups are none here.
+func DeviceGroups() []int { return nil }
+
+// UserBusy knows of nobody here.
+func UserBusy(int) bool { return false }
+
+// Reaches asks nobody here.
+func Reaches(User, string, Needs) error { return nil }
+
+// SweepFiles removes nothing here.
+func SweepFiles(User) {}
+
 func (p *Process) ask() {}
 
 func (t Tree) kill(bool) error { return nil }

@@ -24,8 +24,13 @@ type Launch struct {
 	// Mark is what the processes of the tree are found by; it should be like no
 	// other. Required.
 	Mark string
-	// Cgroup is the folder of its group. Empty: none.
-	Cgroup string
+	// Group is its cgroup. Empty: none.
+	Group Group
+	// User is whom it runs as.
+	User User
+	// Processes is how many the user may have, where it is the tree's own. Zero:
+	// as many as the agent's.
+	Processes int
 }
 
 // Process is an engine's process: started here, or adopted.

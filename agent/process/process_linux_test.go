@@ -223,17 +223,3 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 }
-
-func TestNoCgroups(t *testing.T) {
-	t.Parallel()
-	if g := FindCgroups("none").Make("x"); g != "" {
-		t.Errorf("a group where none is wanted: %s", g)
-	}
-	dir := t.TempDir() // no cgroup file system
-	if g := FindCgroups(dir).Make("x"); g != "" {
-		t.Errorf("a group in a plain folder: %s", g)
-	}
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("trying leaves %v", left)
-	}
-}

@@ -28,8 +28,10 @@ type Tree struct {
 	Leader ID
 	// Mark is in the environment of each. Empty: unknown.
 	Mark string
-	// Cgroup is the folder of its group. Empty: none.
-	Cgroup string
+	// Group is its cgroup. Empty: none.
+	Group Group
+	// UID is the user that only this tree runs as. Zero: it has none.
+	UID int
 }
 
 // Kill kills every process of a tree that nobody looks after any more, and

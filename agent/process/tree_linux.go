@@ -14,11 +14,11 @@ import (
 // number cannot have been given to somebody else meanwhile, so that its session
 // is known to be this tree's.
 func (t Tree) kill(ours bool) error {
-	killCgroup(t.Cgroup)
+	t.Group.kill()
 	for range 100 {
 		pids := t.members(ours)
 		if len(pids) == 0 {
-			removeCgroup(t.Cgroup)
+			t.Group.remove()
 			return nil
 		}
 		for _, pid := range pids {
@@ -29,14 +29,19 @@ func (t Tree) kill(ours bool) error {
 	return errLeft
 }
 
-// members are the live processes with the tree's mark, in the leader's session,
-// or below any of these.
+// members are the live processes with the tree's mark, its user or its group, in
+// the leader's session, or below any of these.
 func (t Tree) members(ours bool) []int {
 	sameSession := t.Leader.PID > 1 && (ours || alive(t.Leader))
 	procs := listProcesses()
 	in := map[int]bool{}
 	for pid, s := range procs {
-		in[pid] = sameSession && s.session == t.Leader.PID || t.Mark != "" && markOf(pid) == t.Mark
+		in[pid] = sameSession && s.session == t.Leader.PID || t.UID != 0 && uidOf(pid) == t.UID || t.Mark != "" && markOf(pid) == t.Mark
+	}
+	for _, pid := range t.Group.pids() {
+		if _, runs := procs[pid]; runs {
+			in[pid] = true
+		}
 	}
 	for grown := true; grown; {
 		grown = false

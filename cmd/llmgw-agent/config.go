@@ -25,9 +25,11 @@ type file struct {
 	Weights []string    `json:"weights,omitempty"`
 	Engines enginesFile `json:"engines,omitempty"`
 	// EngineAccess is loopback (default) or direct.
-	EngineAccess string      `json:"engine_access,omitempty"`
-	Reserve      reserveFile `json:"reserve,omitempty"`
-	Reach        reachFile   `json:"reach,omitempty"`
+	EngineAccess string `json:"engine_access,omitempty"`
+	// Isolation is empty (as far as the machine lets engines be), required or none.
+	Isolation string      `json:"isolation,omitempty"`
+	Reserve   reserveFile `json:"reserve,omitempty"`
+	Reach     reachFile   `json:"reach,omitempty"`
 	// MgmtAddr is this machine's address as routers reach it.
 	MgmtAddr string `json:"mgmt_addr,omitempty"`
 	// Ports are for engines. Zero: 20000 to 29999. Two agents on one machine

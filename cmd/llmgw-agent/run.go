@@ -63,7 +63,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 		Node: client.Node(), Control: client, Prober: prober, Scanner: prober.Fabric(), Engines: []agent.Engine{set.LlamaCPP, set.Sim},
 		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
 		LogFile: path, Reach: fetch.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP},
-		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Logger: logger,
+		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Isolation: f.Isolation, Logger: logger,
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func doors() []door {
 
 		// The host.
 		{module: "github.com/klauspost/cpuid/v2", at: []string{"agent/discovery"}},
-		{module: "golang.org/x/sys", at: []string{"agent/discovery", "agent/fetch"}},
+		{module: "golang.org/x/sys", at: []string{"agent/discovery", "agent/fetch", "agent/process"}},
 
 		// HTTP, rates and telemetry.
 		{module: "github.com/go-chi/chi/v5", at: []string{"adminapi", "router", "agent/hub", "examples/..."}},
