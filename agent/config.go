@@ -122,6 +122,9 @@ type Times struct {
 	FetchRetry time.Duration
 	// DiskRetry is when a full disk is looked at again: 30 s.
 	DiskRetry time.Duration
+	// DeviceFree is how long a start waits for memory of its devices that nobody
+	// should have any more: 60 s.
+	DeviceFree time.Duration
 	// Look is between two looks at a log or at a process that was adopted: 500 ms.
 	Look time.Duration
 }
@@ -144,6 +147,7 @@ func (t Times) withDefaults() Times {
 		{&t.TermAgain, 3 * time.Second},
 		{&t.Kill, 10 * time.Second},
 		{&t.DiskRetry, 30 * time.Second},
+		{&t.DeviceFree, time.Minute},
 		{&t.Look, 500 * time.Millisecond},
 	} {
 		if *d.at == 0 {

@@ -89,3 +89,65 @@ func TestSharedDevicesAreNotOverbooked(t *testing.T) {
 	running.Store(0)
 	p.wait(t, "c-1.0", inventory.ShardReady)
 }
+
+// TestDeviceMemoryIsAwaited has a device that keeps the memory of an engine that
+// has ended (mostlygeek/llama-swap#97), for a while and for ever.
+func TestDeviceMemoryIsAwaited(t *testing.T) {
+	t.Parallel()
+	device := func(cfg *agent.Config, used *atomic.Int64) {
+		cfg.Prober = &agenttest.Prober{
+			FactsFunc: func(context.Context) inventory.Facts {
+				f := agenttest.DefaultFacts()
+				f.Devices = []inventory.Device{{Index: 0, MemoryMB: 24576}}
+				return f
+			},
+			UsedFunc: func(context.Context) (map[int]int64, error) { return map[int]int64{0: used.Load()}, nil },
+		}
+	}
+	t.Run("for a while", func(t *testing.T) {
+		t.Parallel()
+		p := newPlane()
+		cfg := config(t, p)
+		var used atomic.Int64
+		device(&cfg, &used)
+		run(t, cfg)
+		p.clear(t)
+		words := map[string]string{"a-1.0": "a-" + t.TempDir(), "b-1.0": "b-" + t.TempDir()}
+		shard := func(id string) protocol.DesiredShard {
+			s := shardOf(id, map[string]string{"TOY_SAY": words[id]})
+			s.Devices = []inventory.DeviceShare{{Index: 0}}
+			return s
+		}
+		p.order(shard("a-1.0"))
+		p.wait(t, "a-1.0", inventory.ShardReady)
+		used.Store(20000)
+		p.order(shard("b-1.0"))
+		until(t, "b waits", func() bool {
+			return strings.Contains(p.status("b-1.0").Error, "device 0 has 20000 of 24576 MiB in use")
+		})
+		if st := p.status("b-1.0"); st.State != inventory.ShardPending || len(processes(words["a-1.0"]))+len(processes(words["b-1.0"])) > 0 {
+			t.Errorf("while the memory is not free: %+v", st)
+		}
+		used.Store(10)
+		if st := p.wait(t, "b-1.0", inventory.ShardReady); st.Error != "" {
+			t.Errorf("got %+v", st)
+		}
+	})
+	t.Run("for ever", func(t *testing.T) {
+		t.Parallel()
+		p := newPlane()
+		cfg := config(t, p)
+		cfg.Times.DeviceFree = 30 * time.Millisecond
+		var used atomic.Int64
+		used.Store(24000)
+		device(&cfg, &used)
+		run(t, cfg)
+		s := shardOf("m-1.0", nil)
+		s.Devices = []inventory.DeviceShare{{Index: 0}}
+		p.order(s)
+		st := p.wait(t, s.Shard, inventory.ShardFailed)
+		if st.Cause != string(protocol.CauseMemory) || !strings.Contains(st.Error, "nvidia-smi") || st.Starts != 0 {
+			t.Errorf("got %+v", st)
+		}
+	})
+}

@@ -28,6 +28,14 @@ type Scanner interface {
 	Scan(ctx context.Context, args protocol.ScanArgs) (protocol.ScanResult, error)
 }
 
+// DeviceMemory is an optional ability of a Prober that reads anew what of each
+// device's memory is in use. It is called like the Prober's other methods.
+type DeviceMemory interface {
+	// Used is in MiB, by the device's index, whoever uses it. A device that is not
+	// there did not say, and nobody waits for it; nor for an error.
+	Used(ctx context.Context) (map[int]int64, error)
+}
+
 // Engine knows how one engine is started, asked and understood. Methods may be
 // called at once from many goroutines.
 type Engine interface {

@@ -42,6 +42,9 @@ func (s *shard) bringUp(ctx context.Context) error {
 	if err := s.claimDevices(ctx, d); err != nil {
 		return err
 	}
+	if err := s.awaitMemory(ctx, d); err != nil {
+		return err
+	}
 	e, err := s.a.reserve(d, host, s.a.marks+rand.Text())
 	if err != nil {
 		return err

@@ -16,6 +16,20 @@ import (
 type Prober struct {
 	FactsFunc  func(context.Context) inventory.Facts
 	SampleFunc func(context.Context) inventory.Sample
+	UsedFunc   func(context.Context) (map[int]int64, error)
+}
+
+var (
+	_ agent.Prober       = (*Prober)(nil)
+	_ agent.DeviceMemory = (*Prober)(nil)
+)
+
+// Used is agent.DeviceMemory's. Without a function nothing is said of any device.
+func (p *Prober) Used(ctx context.Context) (map[int]int64, error) {
+	if p.UsedFunc != nil {
+		return p.UsedFunc(ctx)
+	}
+	return nil, nil
 }
 
 // Facts is agent.Prober's.
