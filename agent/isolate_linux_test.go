@@ -272,7 +272,7 @@ func TestMemoryLimit(t *testing.T) {
 	var eats atomic.Bool
 	cfg.Engines = []agent.Engine{&agenttest.Engine{
 		CommandFunc: func(protocol.DesiredShard, protocol.Launch) (protocol.Command, error) {
-			return protocol.Command{Path: "/bin/sh", Args: []string{"-c", "sleep 0.1; tail /dev/zero; exit 1"}, Env: []string{"PATH=" + os.Getenv("PATH")}}, nil
+			return protocol.Command{Path: "/bin/sh", Args: []string{"-c", "sleep 0.1; dd if=/dev/zero of=/dev/null bs=1G count=1; exit 1"}, Env: []string{"PATH=" + os.Getenv("PATH")}}, nil
 		},
 		ReadyFunc: func(context.Context, protocol.Endpoint) error {
 			groups, _ := filepath.Glob(filepath.Join(parents[0], "llmgw-*", "memory.limit_in_bytes"))

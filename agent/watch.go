@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"llmgw.io/llmgw/agent/logs"
@@ -124,6 +125,12 @@ func (s *shard) servesAlready(ctx context.Context, engine Engine, e entry, err e
 func (s *shard) ready(ctx context.Context, engine Engine, e entry) error {
 	if e.Shard.Rank > 0 {
 		return nil
+	}
+	// Asking tells the engine's key, so whoever took the port first is not asked.
+	if at, err := netip.ParseAddrPort(endpoint(e).Address); err == nil {
+		if ours, held := s.proc.Listens(at); held && !ours {
+			return protocol.ErrForeign
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Probe*3/4)
 	defer cancel()

@@ -154,9 +154,9 @@ func TestKilledForMemory(t *testing.T) {
 		t.Fatalf("it says that it bounds memory %t, processes %t", memory, pids)
 	}
 	tests := map[string]struct{ script, code string }{
-		"the process": {"exec tail /dev/zero", "-1"},
+		"the process": {"exec dd if=/dev/zero of=/dev/null bs=1G count=1", "-1"},
 		// The parent ends with a code of its own, as engines do whose worker died.
-		"its child": {"tail /dev/zero; exit 7", "7"},
+		"its child": {"dd if=/dev/zero of=/dev/null bs=1G count=1; exit 7", "7"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

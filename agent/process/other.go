@@ -4,6 +4,7 @@ package process
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 )
 
@@ -40,6 +41,9 @@ func Reaches(User, string, Needs) error { return nil }
 
 // SweepFiles removes nothing here.
 func SweepFiles(User) {}
+
+// Listens knows nothing of sockets here.
+func (p *Process) Listens(netip.AddrPort) (ours, held bool) { return false, false }
 
 func (p *Process) ask() {}
 
