@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"llmgw.io/llmgw/agent"
 	"llmgw.io/llmgw/agent/agenttest"
@@ -257,18 +258,14 @@ func TestIsolationIsSaid(t *testing.T) {
 // TestMemoryLimit has an engine that takes more memory than it reserved.
 func TestMemoryLimit(t *testing.T) {
 	t.Parallel()
-	var parents []string
-	for _, c := range []string{"memory", "pids"} {
-		dir, err := os.MkdirTemp(filepath.Join("/sys/fs/cgroup", c), "llmgw-test-") //nolint:usetesting // a group is made in its own file system
-		if err != nil {
-			t.Skipf("no cgroup v1 of %s that this test may write to is mounted here: %v", c, err)
-		}
-		t.Cleanup(func() { _ = os.Remove(dir) })
-		parents = append(parents, dir)
+	parent := testCgroupV1(t)
+	if parent == "" {
+		t.Skip("no cgroup v1 of memory and of pids that this test may write to is mounted here")
 	}
+	parents := strings.Split(parent, ":")
 	p := newPlane()
 	cfg := config(t, p)
-	cfg.CgroupParent = strings.Join(parents, ":")
+	cfg.CgroupParent = parent
 	var eats atomic.Bool
 	cfg.Engines = []agent.Engine{&agenttest.Engine{
 		CommandFunc: func(protocol.DesiredShard, protocol.Launch) (protocol.Command, error) {
@@ -285,7 +282,7 @@ func TestMemoryLimit(t *testing.T) {
 	}}
 	run(t, cfg)
 	s := shardOf("m-1.0", nil)
-	s.MemoryMB = 64
+	s.MemoryMB, s.StartTimeout = 64, 5*time.Minute // half a GiB is much for a machine that is busy
 	p.order(s)
 	if st := p.wait(t, s.Shard, inventory.ShardFailed); st.Cause != string(protocol.CauseMemory) {
 		t.Errorf("got %+v", st)

@@ -6,6 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,9 +29,9 @@ func runAgentProcess() {
 	if dir == "" {
 		return
 	}
-	base := 28000
-	if os.Getenv("LLMGW_TEST_CGROUP") != "none" {
-		base = 28500
+	base, err := strconv.Atoi(os.Getenv("LLMGW_TEST_PORTS"))
+	if err != nil {
+		panic(err)
 	}
 	control := &agenttest.Control{
 		BeatFunc: func(_ context.Context, b protocol.Beat) (protocol.BeatAnswer, error) {
@@ -50,10 +54,15 @@ func runAgentProcess() {
 			return d, err
 		},
 	}
-	a, err := agent.New(agent.Config{
+	cfg := agent.Config{
 		Node: "n1", Control: control, Prober: &agenttest.Prober{}, Engines: []agent.Engine{&agenttest.Toy{}},
 		DataDir: filepath.Join(dir, "data"), PortMin: base, PortMax: base + 99, MgmtAddr: "127.0.0.1", Times: fast, CgroupParent: os.Getenv("LLMGW_TEST_CGROUP"),
-	})
+	}
+	if from, err := strconv.Atoi(os.Getenv("LLMGW_TEST_USERS")); err == nil {
+		cfg.Isolation, cfg.UserMin, cfg.UserMax = agent.IsolationRequired, from, from+19
+		cfg.Engines = []agent.Engine{&openToy{path: filepath.Join(dir, "toy")}}
+	}
+	a, err := agent.New(cfg)
 	if err == nil {
 		err = a.Run(context.Background())
 	}
@@ -65,16 +74,17 @@ func runAgentProcess() {
 
 // killedAgent is a real agent process that is killed again and again.
 type killedAgent struct {
-	t      *testing.T
-	dir    string
-	cgroup string
-	cmd    *exec.Cmd
+	t   *testing.T
+	dir string
+	env []string
+	cmd *exec.Cmd
 }
 
 func (k *killedAgent) start() {
 	k.t.Helper()
 	k.cmd = exec.Command(os.Args[0])
-	k.cmd.Env = append(os.Environ(), agentVariable+"="+k.dir, "LLMGW_TEST_CGROUP="+k.cgroup)
+	k.cmd.Env = append(os.Environ(), agentVariable+"="+k.dir)
+	k.cmd.Env = append(k.cmd.Env, k.env...)
 	k.cmd.Stderr = os.Stderr
 	if err := k.cmd.Start(); err != nil {
 		k.t.Fatal(err)
@@ -112,45 +122,169 @@ func (k *killedAgent) said(id string) (out inventory.ShardStatus) {
 	return out
 }
 
-// TestKilledAgent kills an agent at moments that differ from loop to loop: its
-// engine must be adopted or wholly gone each time, and never doubled.
+// newKilled makes a folder for an agent, and its environment from the setting for
+// cgroups. Users says that engines get users of their own.
+func newKilled(t *testing.T, cgroup string, withUsers bool) *killedAgent {
+	t.Helper()
+	k := &killedAgent{t: t, dir: t.TempDir(), env: []string{
+		"LLMGW_TEST_CGROUP=" + cgroup, "LLMGW_TEST_PORTS=" + strconv.Itoa(28000+100*int(killedPorts.Add(1))),
+	}}
+	if withUsers {
+		cfg := isolated(t, newPlane()) // for the folder, which engines get to, and the range
+		k.dir = filepath.Dir(cfg.DataDir)
+		k.env = append(k.env, "LLMGW_TEST_USERS="+strconv.Itoa(cfg.UserMin))
+	}
+	return k
+}
+
+var killedPorts atomic.Int64
+
+// kills is how often agents are killed: ten times, or as often as LLMGW_KILLS says.
+func kills(t *testing.T) (n int, long bool) {
+	t.Helper()
+	set := os.Getenv("LLMGW_KILLS")
+	if set == "" {
+		return 10, false
+	}
+	n, err := strconv.Atoi(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, true
+}
+
+// TestKilledAgent kills an agent at moments that differ from loop to loop: its two
+// engines must be adopted or wholly gone each time, children and all, and never
+// doubled (mostlygeek/llama-swap#99).
 func TestKilledAgent(t *testing.T) {
 	t.Parallel()
-	for name, parent := range map[string]string{"sessions": "none", "cgroups": testCgroup(t)} {
+	modes := map[string]struct {
+		cgroup string
+		users  bool
+	}{
+		"sessions": {"none", false}, "cgroup v2": {testCgroup(t), false},
+		"cgroup v1": {testCgroupV1(t), false}, "users": {"none", true}, "users and cgroup v1": {testCgroupV1(t), true},
+	}
+	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if parent == "" {
-				t.Skip("no cgroup v2 that this test may write to is mounted here")
+			if mode.cgroup == "" {
+				t.Skip("no such cgroup that this test may write to is mounted here")
 			}
-			k := &killedAgent{t: t, dir: t.TempDir(), cgroup: parent}
-			word := "killed-" + k.dir
-			s := shardOf("m-1.0", map[string]string{"TOY_SAY": word, "TOY_CHILDREN": "3"})
-			k.order(s)
-			for i := range 10 {
-				_ = os.Remove(filepath.Join(k.dir, "said"))
-				k.start()
-				switch i % 3 {
-				case 0: // at once, perhaps in the middle of a start
-					time.Sleep(time.Duration(i) * 7 * time.Millisecond)
-				default:
-					until(t, "ready or failed", func() bool {
-						st := k.said(s.Shard).State
-						return st == inventory.ShardReady || st == inventory.ShardFailed
-					})
-					if k.said(s.Shard).State == inventory.ShardReady {
-						if got := len(processes(word)); got != 4 {
-							t.Errorf("loop %d: %d processes, want the engine and its 3 children", i, got)
-						}
-					}
-				}
-				k.kill()
-			}
-			k.order()
-			k.start()
-			until(t, "nothing left", func() bool { return len(processes(word)) == 0 })
-			k.kill()
+			killedAgain(t, newKilled(t, mode.cgroup, mode.users))
 		})
 	}
+}
+
+// within holds what a long run may take against the clock: bounds that are ten
+// times what is expected.
+func within(t *testing.T, limit time.Duration, long bool, what string, do func()) {
+	t.Helper()
+	begun := time.Now()
+	do()
+	if took := time.Since(begun); long && took > limit {
+		t.Errorf("%s took %s, more than %s", what, took.Round(time.Millisecond), limit)
+	}
+}
+
+func killedAgain(t *testing.T, k *killedAgent) {
+	t.Helper()
+	loops, long := kills(t)
+	words, shards := map[string]string{}, []protocol.DesiredShard{}
+	for _, id := range []string{"a-1.0", "b-1.0"} {
+		words[id] = "killed-" + id + k.dir
+		shards = append(shards, shardOf(id, map[string]string{"TOY_SAY": words[id], "TOY_CHILDREN": "3"}))
+	}
+	k.order(shards...)
+	settled := func() bool {
+		for id := range words {
+			if st := k.said(id).State; st != inventory.ShardReady && st != inventory.ShardFailed {
+				return false
+			}
+		}
+		return true
+	}
+	adopted := 0
+	for i := range loops {
+		_ = os.Remove(filepath.Join(k.dir, "said"))
+		k.start()
+		if i%3 == 0 { // at once, perhaps in the middle of a start
+			time.Sleep(time.Duration(i%30) * 7 * time.Millisecond)
+			k.kill()
+			continue
+		}
+		within(t, 10*time.Second, long, "adopting", func() { until(t, "ready or failed", settled) })
+		for id, word := range words {
+			st, left := k.said(id), len(processes(word))
+			if st.State == inventory.ShardReady && left != 4 || st.State == inventory.ShardFailed && left != 0 {
+				t.Errorf("loop %d: %s is %s and has %d processes; want the engine and its 3 children, or nothing", i, id, st.State, left)
+			}
+			if st.Adopted {
+				adopted++
+			}
+		}
+		k.kill()
+	}
+	if adopted == 0 {
+		t.Error("nothing was adopted in all these loops")
+	}
+	k.order()
+	k.start()
+	within(t, 30*time.Second, long, "leaving nothing", func() {
+		until(t, "nothing left", func() bool { return len(processes("killed-a-1.0"+k.dir))+len(processes("killed-b-1.0"+k.dir)) == 0 })
+	})
+	k.kill()
+}
+
+// TestOldAgentKept starts a new agent while the old one still runs, as an upgrade
+// may that goes wrong (gpustack/gpustack#2434): the new one waits, takes over once
+// the old one is gone, and finds its engines as they were.
+func TestOldAgentKept(t *testing.T) {
+	t.Parallel()
+	k := newKilled(t, "none", false)
+	word := "kept-" + k.dir
+	s := shardOf("m-1.0", map[string]string{"TOY_SAY": word, "TOY_CHILDREN": "1"})
+	other := shardOf("m-2.0", map[string]string{"TOY_SAY": word, "TOY_CHILDREN": "1"})
+	k.order(s, other)
+	k.start()
+	ready := func() bool {
+		return k.said(s.Shard).State == inventory.ShardReady && k.said(other.Shard).State == inventory.ShardReady
+	}
+	until(t, "both are ready", ready)
+	pids, was := processes(word), k.said(s.Shard)
+	old := k.cmd
+	k.start()
+	_ = old.Process.Kill()
+	_ = old.Wait()
+	_ = os.Remove(filepath.Join(k.dir, "said"))
+	until(t, "the new one adopts both", func() bool { return ready() && k.said(s.Shard).Adopted && k.said(other.Shard).Adopted })
+	if is := k.said(s.Shard); is.Address != was.Address || is.Starts != was.Starts || !slices.Equal(processes(word), pids) {
+		t.Errorf("was %+v %v, is %+v %v", was, pids, is, processes(word))
+	}
+	k.order()
+	until(t, "nothing left", func() bool { return len(processes(word)) == 0 })
+	k.kill()
+}
+
+// testCgroupV1 makes a cgroup v1 of memory and of pids for tests where that is
+// possible.
+func testCgroupV1(t *testing.T) string {
+	t.Helper()
+	var dirs []string
+	for _, c := range []string{"memory", "pids"} {
+		dir, err := os.MkdirTemp(filepath.Join("/sys/fs/cgroup", c), "llmgw-test-") //nolint:usetesting // a group is made in its own file system
+		if err != nil {
+			return ""
+		}
+		t.Cleanup(func() {
+			left, _ := filepath.Glob(filepath.Join(dir, "llmgw-*"))
+			for _, d := range append(left, dir) {
+				_ = os.Remove(d)
+			}
+		})
+		dirs = append(dirs, dir)
+	}
+	return strings.Join(dirs, ":")
 }
 
 // testCgroup makes a cgroup for tests where that is possible.

@@ -167,7 +167,7 @@ func (p *plane) status(id string) inventory.ShardStatus {
 // until waits for what must come; a test that waits for what does not fails.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("did not come: %s", what)
 		}

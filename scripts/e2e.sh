@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# e2e.sh GO runs the long end-to-end tests: those behind the build tag e2e.
+# e2e.sh GO runs the long end-to-end tests: those behind the build tag e2e, and
+# those that do in the long run what they do in short in every check.
 set -euo pipefail
 
 go=$1
@@ -9,3 +10,5 @@ mapfile -t dirs < <(grep -rl --include='*_test.go' '^//go:build e2e' . | xargs -
 	exit 1
 }
 "$(dirname "$0")/test.sh" "$go" test -tags e2e -count=1 -timeout 60m -v "${dirs[@]}"
+# An agent that is killed a hundred times, against the clock.
+LLMGW_KILLS=100 "$(dirname "$0")/test.sh" "$go" test -count=1 -timeout 30m -v -run '^TestKilledAgent$' ./agent
