@@ -121,7 +121,7 @@ examples: ## Run every example.
 	done
 
 .PHONY: test
-test: llama ## Run the tests with the race detector. PKG=./router/... for some.
+test: llama fabric-tools ## Run the tests with the race detector. PKG=./router/... for some.
 	@echo "== test"
 	@$(FIND_LLAMA); scripts/test.sh $(GO) test -race -timeout 15m $(PKG)
 
@@ -134,6 +134,10 @@ llama: ## Get a real llama-server for the tests, where the host is a Debian.
 	@$(FIND_LLAMA); if [ -z "$$LLMGW_LLAMA_SERVER" ]; then \
 		scripts/get-llama-server.sh $(LLAMA) || echo "Tests that need a real llama-server will be skipped."; \
 	fi
+
+.PHONY: fabric-tools
+fabric-tools: ## Install the tools for the tests of fabrics, where root runs this on a Debian.
+	@scripts/get-fabric-tools.sh
 
 ## Longer
 

@@ -27,6 +27,8 @@ type Config struct {
 	Tools Tools
 	// Env is added to the environment of the programs. They inherit only PATH.
 	Env []string
+	// Dir is the folder they run in. Empty: the agent's own.
+	Dir string
 	// Every is how often a fabric is asked who manages it. Zero: a minute.
 	Every time.Duration
 	// Addrs lists the addresses of this machine's interfaces. Nil: the system's.
@@ -86,7 +88,7 @@ func New(cfg Config) (*Reader, error) {
 		return nil, err
 	}
 	return &Reader{
-		cfg: cfg, tool: (&runner{env: cfg.Env}).output, managers: managers{every: cfg.Every, seen: map[string]*managed{}},
+		cfg: cfg, tool: (&runner{env: cfg.Env, dir: cfg.Dir}).output, managers: managers{every: cfg.Every, seen: map[string]*managed{}},
 		flaps: map[string]*flap{}, resting: map[string]resting{}, scanning: make(chan struct{}, 1),
 	}, nil
 }

@@ -33,6 +33,7 @@ var (
 // and there is never a second one beside one that hangs.
 type runner struct {
 	env  []string
+	dir  string
 	mu   sync.Mutex
 	busy map[string]bool
 }
@@ -127,7 +128,7 @@ func (r *runner) once(ctx context.Context, most int, path string, args []string)
 	name := filepath.Base(path)
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, r.env...)
-	cmd.WaitDelay = killGrace
+	cmd.Dir, cmd.WaitDelay = r.dir, killGrace
 	out, said := bounded{most: most}, bounded{most: mostAnswer}
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
