@@ -47,8 +47,8 @@ func desiredShard(r *reconciler.Replica, s reconciler.Shard, fleet *inventory.Sn
 	if n := fleet.Node(s.Spot.Node); n != nil && d.Build == "" {
 		d.Build = n.Settings.EngineBuilds[string(p.Engine)]
 	}
-	if s.Rank > 0 {
-		d.LeaderAddr = leaderAddr(r, fleet)
+	if len(r.Shards) > 1 {
+		joinGroup(&d, r, s, fleet)
 	}
 	return d
 }
@@ -61,19 +61,6 @@ func wantOf(p reconciler.Phase) protocol.ShardWant {
 		return protocol.WantStop
 	}
 	return protocol.WantRun
-}
-
-// leaderAddr is where rank 0 runs. Empty: its node has not said.
-func leaderAddr(r *reconciler.Replica, fleet *inventory.Snapshot) string {
-	for _, s := range r.Shards {
-		if s.Rank != 0 {
-			continue
-		}
-		if n := fleet.Node(s.Spot.Node); n != nil {
-			return n.Facts.MgmtAddr
-		}
-	}
-	return ""
 }
 
 // sourceOf is the URL of one of a model's files: the source itself, or what

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"time"
+
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -17,6 +19,16 @@ type Launch struct {
 	Dir string
 	// Build is the installed build that was chosen.
 	Build inventory.Engine
+	// Devices are the shard's, in its order, as this machine found them. Nil: it
+	// did not say; one that it does not know has an index alone.
+	Devices []inventory.Device
+	// WeightsBytes is what Weights have on disk together. Zero: not known.
+	WeightsBytes int64
+	// Addr is this node's address as other nodes reach it, and Interface the
+	// network device that has it. Empty: not known. Both are for shards of one
+	// replica on several nodes.
+	Addr      string
+	Interface string
 }
 
 // NamedFile is a file on disk with the name clients use for it.
@@ -35,6 +47,32 @@ type Command struct {
 	// Files are written before the start, mode 0600, under the shard's folder:
 	// by name, the content. Keys go here or into Env.
 	Files map[string]string
+	// Stop is how the process has to be stopped.
+	Stop Stopping
+}
+
+// Stopping is how an engine's process has to be stopped. The zero value: each
+// process of its group gets a TERM, and another one a moment later.
+type Stopping struct {
+	// LeaderOnly says that the TERM is for the first process alone, which ends the
+	// others itself: they would cut the requests that it still answers.
+	LeaderOnly bool `json:"leader_only,omitempty"`
+	// Grace is how long the engine goes on with its requests after the first TERM.
+	// It is neither told again nor killed before that has passed.
+	Grace time.Duration `json:"grace,omitempty"`
+}
+
+// Use is what an engine says of its load, in one shape for all engines. What is
+// measured is old when it is read.
+type Use struct {
+	// Running and Waiting are requests in the engine. -1: it does not say.
+	Running, Waiting int
+	// KVUse is the share of the room for contexts that requests in the engine
+	// take, from 0 to 1; of several ranks, their mean. Nil: it does not say.
+	KVUse *float64
+	// PrefixHits is the share of the tokens of prompts that were found in its cache
+	// since it started, from 0 to 1. Nil: it does not say, or had no prompt yet.
+	PrefixHits *float64
 }
 
 // Endpoint is where a started engine is reached.

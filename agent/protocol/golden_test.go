@@ -64,7 +64,7 @@ func desired() protocol.Desired {
 			Context: 4096, Slots: 2, TensorParallel: 1, PipelineParallel: 1, DataParallel: 1,
 			Source:    "https://h/w.gguf",
 			Files:     []protocol.DesiredFile{{Path: "w.gguf", SHA256: "ab", Bytes: 10, From: []string{"https://h/w.gguf"}}},
-			EngineKey: "k", Port: 20001, LeaderAddr: "10.0.0.2",
+			EngineKey: "k", Port: 20001, LeaderAddr: "10.0.0.2", LeaderPort: 19014, HCAs: []string{"mlx5_0:1"},
 			Adapters:     []protocol.DesiredFile{{Name: "a", Path: "a.gguf", From: []string{"https://h/a.gguf"}}},
 			StartTimeout: 10 * time.Minute, DrainTimeout: 5 * time.Minute,
 		}},

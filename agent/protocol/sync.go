@@ -76,9 +76,16 @@ type DesiredShard struct {
 	EngineKey string `json:"engine_key"`
 	// Port forces the engine's port. Zero: the agent picks one and keeps it.
 	Port int `json:"port,omitempty"`
-	// LeaderAddr is rank 0's address, for shards that join it.
-	LeaderAddr string        `json:"leader_addr,omitempty"`
-	Adapters   []DesiredFile `json:"adapters,omitempty"`
+	// LeaderAddr is rank 0's address, and LeaderPort the port there at which the
+	// shards of a replica on several nodes find each other; the port after it is
+	// theirs, too. Empty and zero: there is one shard, or rank 0's node has not said.
+	LeaderAddr string `json:"leader_addr,omitempty"`
+	LeaderPort int    `json:"leader_port,omitempty"`
+	// HCAs are this node's ports, as "mlx5_0:1", of the fabric that all shards of
+	// the replica are on. Empty: they share none that is known, and the engine's
+	// own choice is left to it.
+	HCAs     []string      `json:"hcas,omitempty"`
+	Adapters []DesiredFile `json:"adapters,omitempty"`
 
 	StartTimeout time.Duration `json:"start_timeout"`
 	DrainTimeout time.Duration `json:"drain_timeout"`
