@@ -72,9 +72,9 @@ func TestStopWaitsForRequests(t *testing.T) {
 	cfg := config(t, p)
 	var running, asked atomic.Int64
 	running.Store(1)
-	cfg.Engines = []agent.Engine{&agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (int, int, error) {
+	cfg.Engines = []agent.Engine{&agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (protocol.Use, error) {
 		asked.Add(1)
-		return int(running.Load()), 0, nil
+		return protocol.Use{Running: int(running.Load())}, nil
 	}}}
 	run(t, cfg)
 	s := shardOf("m-1.0", nil)
@@ -97,8 +97,8 @@ func TestStopDoesNotWaitForTheSilent(t *testing.T) {
 	t.Parallel()
 	p := newPlane()
 	cfg := config(t, p)
-	cfg.Engines = []agent.Engine{&agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (int, int, error) {
-		return 0, 0, errors.New("connection refused")
+	cfg.Engines = []agent.Engine{&agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (protocol.Use, error) {
+		return protocol.Use{}, errors.New("connection refused")
 	}}}
 	run(t, cfg)
 	s := shardOf("m-1.0", nil)
@@ -166,11 +166,11 @@ func TestBusyEngineIsAdopted(t *testing.T) {
 			}
 			return nil
 		},
-		UseFunc: func(context.Context, protocol.Endpoint) (int, int, error) {
+		UseFunc: func(context.Context, protocol.Endpoint) (protocol.Use, error) {
 			if busy.Load() {
-				return 8, 200, nil
+				return protocol.Use{Running: 8, Waiting: 200}, nil
 			}
-			return 0, 0, nil
+			return protocol.Use{}, nil
 		},
 	}}
 	s := shardOf("m-1.0", nil)

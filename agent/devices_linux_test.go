@@ -22,8 +22,8 @@ func TestDevicesHaveOneOwner(t *testing.T) {
 	cfg := config(t, p)
 	var running atomic.Int64
 	running.Store(1)
-	cfg.Engines = []agent.Engine{&agenttest.Toy{Engine: agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (int, int, error) {
-		return int(running.Load()), 0, nil
+	cfg.Engines = []agent.Engine{&agenttest.Toy{Engine: agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (protocol.Use, error) {
+		return protocol.Use{Running: int(running.Load())}, nil
 	}}}}
 	stop := run(t, cfg)
 	words := map[string]string{"old": "old-" + t.TempDir(), "next": "next-" + t.TempDir(), "other": "other-" + t.TempDir()}
@@ -71,8 +71,8 @@ func TestSharedDevicesAreNotOverbooked(t *testing.T) {
 	}}
 	var running atomic.Int64
 	running.Store(1)
-	cfg.Engines = []agent.Engine{&agenttest.Toy{Engine: agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (int, int, error) {
-		return int(running.Load()), 0, nil
+	cfg.Engines = []agent.Engine{&agenttest.Toy{Engine: agenttest.Engine{UseFunc: func(context.Context, protocol.Endpoint) (protocol.Use, error) {
+		return protocol.Use{Running: int(running.Load())}, nil
 	}}}}
 	run(t, cfg)
 	p.clear(t)

@@ -59,8 +59,8 @@ type Health interface {
 	// token. An error that matches protocol.ErrForeign means that somebody else
 	// listens there; any other that it is not ready yet.
 	Ready(ctx context.Context, e protocol.Endpoint) error
-	// Use asks for requests running and waiting; -1 where it does not say.
-	Use(ctx context.Context, e protocol.Endpoint) (running, waiting int, err error)
+	// Use asks for the load.
+	Use(ctx context.Context, e protocol.Endpoint) (protocol.Use, error)
 }
 
 // Progress is an optional ability of an Engine that counts what it generates. It
@@ -68,6 +68,16 @@ type Health interface {
 type Progress interface {
 	// Generated is how many tokens the engine has generated since it started.
 	Generated(ctx context.Context, e protocol.Endpoint) (int64, error)
+}
+
+// Adapters is an optional ability of an Engine that takes adapters while it runs.
+// Both methods are safe to repeat: what is loaded already, or is not there, is no
+// error.
+type Adapters interface {
+	// Load loads an adapter that is on disk. Its errors are sentences for people.
+	Load(ctx context.Context, e protocol.Endpoint, a protocol.NamedFile) error
+	// Unload takes one out. Requests that use it may fail.
+	Unload(ctx context.Context, e protocol.Endpoint, name string) error
 }
 
 // Control is the control plane as the agent sees it. Methods block until they

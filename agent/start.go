@@ -50,6 +50,9 @@ func (s *shard) bringUp(ctx context.Context) error {
 		return err
 	}
 	at.Port, at.Dir = e.Port, s.workDir(e.UID)
+	if err := s.a.prepare(ctx, d, &at); err != nil {
+		return err
+	}
 	cmd, err := engine.Command(d, at)
 	if err != nil {
 		return failed(protocol.CauseRejected, err.Error())
@@ -141,7 +144,7 @@ func (s *shard) start(ctx context.Context, cmd protocol.Command, e entry) error 
 	}
 	s.proc = p
 	err = s.a.ledger.change(s.id, func(e *entry) error {
-		e.Process, e.Group = p.ID(), group
+		e.Process, e.Group, e.Stop = p.ID(), group, cmd.Stop
 		e.Starts++
 		s.starts = e.Starts
 		return nil

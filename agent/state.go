@@ -46,6 +46,8 @@ type entry struct {
 	// runs as the agent's.
 	UID    int `json:"uid,omitempty"`
 	Starts int `json:"starts,omitempty"`
+	// Stop is how the process has to be stopped.
+	Stop protocol.Stopping `json:"stop,omitzero"`
 	// WasReady says that the engine was ready since it was started.
 	WasReady bool `json:"was_ready,omitempty"`
 	// Down says that the shard was stopped and waits to be forgotten.

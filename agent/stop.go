@@ -26,7 +26,8 @@ func (s *shard) bringDown(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err := s.proc.Stop(s.a.cfg.Times.TermAgain, s.a.cfg.Times.Kill); err != nil {
+		e, _ := s.a.ledger.entry(s.id)
+		if err := s.proc.Stop(e.Stop, s.a.cfg.Times.TermAgain, s.a.cfg.Times.Kill); err != nil {
 			s.log.Error("engine not stopped", "err", err)
 			s.say(inventory.ShardDraining, func(st *inventory.ShardStatus) { st.Error, st.Cause = err.Error(), string(protocol.CauseHung) })
 			s.wait(ctx, time.After(s.a.cfg.Times.Retry))
@@ -71,11 +72,11 @@ func (s *shard) drain(ctx context.Context) {
 	look := time.NewTicker(s.a.cfg.Times.Look)
 	defer look.Stop()
 	for silent := 0; silent < 3; {
-		running, waiting, err := s.use(ctx, engine, e)
+		use, err := s.use(ctx, engine, e)
 		switch {
 		case err != nil:
 			silent++
-		case running+waiting <= 0:
+		case use.Running+use.Waiting <= 0:
 			return
 		default:
 			silent = 0
@@ -86,14 +87,14 @@ func (s *shard) drain(ctx context.Context) {
 		case <-s.proc.Done():
 			return
 		case <-end.C:
-			s.log.Warn("engine stopped with requests in it", "running", running, "waiting", waiting, "after", limit)
+			s.log.Warn("engine stopped with requests in it", "running", use.Running, "waiting", use.Waiting, "after", limit)
 			return
 		case <-look.C:
 		}
 	}
 }
 
-func (s *shard) use(ctx context.Context, engine Engine, e entry) (running, waiting int, err error) {
+func (s *shard) use(ctx context.Context, engine Engine, e entry) (protocol.Use, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Use)
 	defer cancel()
 	return engine.Use(ctx, endpoint(e))
@@ -147,7 +148,7 @@ func (s *shard) endedAway(e entry) error {
 	}
 	f.Text = "the engine ended while the agent was not running; see its last lines"
 	if engine := s.a.engines[e.Shard.Engine]; engine != nil {
-		why := engine.Explain(protocol.Exit{Code: -1, Started: e.WasReady, LastLines: f.lines})
+		why := engine.Explain(protocol.Exit{Code: -1, Started: e.WasReady, LastLines: logs.Tail(s.logPath())})
 		f.Cause, f.Text = why.Cause, fmt.Sprintf("the engine ended while the agent was not running: %s", why.Text)
 	}
 	return f

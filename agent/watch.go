@@ -58,7 +58,7 @@ func (s *shard) end(f *failure) error {
 // exit code: engines end with 0 after their worker died.
 func (s *shard) exited(engine Engine, started bool) error {
 	exit := s.proc.Exit()
-	exit.Started, exit.LastLines = started, logs.Last(s.logPath())
+	exit.Started, exit.LastLines = started, logs.Tail(s.logPath())
 	why := engine.Explain(exit)
 	if err := s.proc.Sweep(); err != nil {
 		why.Text += "; " + err.Error()
@@ -69,7 +69,7 @@ func (s *shard) exited(engine Engine, started bool) error {
 			s.a.bad.add(e.Port)
 		}
 	}
-	return &failure{Failure: why, lines: exit.LastLines}
+	return &failure{Failure: why, lines: logs.Last(s.logPath())}
 }
 
 // untilReady asks until the engine generates, ends or takes too long.
@@ -115,8 +115,8 @@ func (s *shard) servesAlready(ctx context.Context, engine Engine, e entry, err e
 	if !s.proc.Adopted() || !e.WasReady || errors.Is(err, protocol.ErrForeign) || e.Shard.Rank > 0 {
 		return false
 	}
-	running, _, err := s.use(ctx, engine, e)
-	return err == nil && running > 0
+	use, err := s.use(ctx, engine, e)
+	return err == nil && use.Running > 0
 }
 
 // ready asks once. It takes less than a probe's interval: an answer that does not
@@ -203,8 +203,8 @@ func (s *shard) measure(ctx context.Context, engine Engine, e entry, m *process.
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Use)
 	defer cancel()
-	if r, w, err := engine.Use(ctx, endpoint(e)); err == nil {
-		use.Running, use.Waiting = r, w
+	if u, err := engine.Use(ctx, endpoint(e)); err == nil {
+		use.Running, use.Waiting, use.KVUse, use.PrefixHits = u.Running, u.Waiting, u.KVUse, u.PrefixHits
 	}
 	p.busy = use.Running > 0
 	if c, ok := engine.(Progress); ok {

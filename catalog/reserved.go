@@ -18,6 +18,7 @@ const (
 	whyMemory   = "llmgw sets it from the profile's reservation"
 	whyOpen     = "it would open the engine, or the node, to whoever can send it a request"
 	whyProcess  = "llmgw steers and watches the engine by it"
+	whyFabric   = "llmgw sets it from the fabric that the shards share"
 	whyLoader   = "it would change which program runs"
 	whyToken    = "a definition is shown to everyone who may read it; it is no place for a secret"
 )
@@ -64,7 +65,11 @@ var vllmFlags = map[string]string{
 	"--allow-credentials": whyOpen, "--middleware": whyOpen, "--worker-extension-cls": whyOpen,
 	"--worker-cls": whyOpen, "--tool-parser-plugin": whyOpen, "--reasoning-parser-plugin": whyOpen,
 	"--logits-processors": whyOpen, "--enable-sleep-mode": whyProcess, "--shutdown-timeout": whyProcess,
-	"--kv-events-config": whyProcess,
+	"--kv-events-config": whyProcess, "--enable-prompt-tokens-details": whyProcess, "--disable-log-stats": whyProcess,
+	"--disable-uvicorn-access-log": whyProcess, "--disable-access-log-for-endpoints": whyProcess, "--uvicorn-log-level": whyProcess,
+	"--api-server-count": whyShape, "-r": whyShape, "-n": whyShape, "--grpc": whyAddress,
+	"--data-parallel-external-lb": whyShape, "--data-parallel-multi-port-external-lb": whyShape,
+	"--enable-tokenizer-info-endpoint": whyOpen,
 }
 
 // vllmAllowed are flags of vLLM that only read like the beginning of one above.
@@ -147,6 +152,9 @@ var reservedEnv = []struct{ name, why string }{
 	{"VLLM_ALLOW_RUNTIME_LORA_UPDATING", whyOpen},
 	{"VLLM_ALLOW_INSECURE_SERIALIZATION", whyOpen},
 	{"VLLM_PLUGINS", whyOpen},
+	{"NCCL_IB_HCA", whyFabric},
+	{"NCCL_SOCKET_IFNAME", whyFabric},
+	{"GLOO_SOCKET_IFNAME", whyFabric},
 	{"OMP_NUM_THREADS", whyThreads},
 	{"OMP_WAIT_POLICY", whyThreads},
 	{"LD_*", whyLoader},

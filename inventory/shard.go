@@ -52,6 +52,9 @@ type ShardStatus struct {
 	Starts int `json:"starts,omitempty"`
 	// Adopted says that the engine outlived the agent that started it.
 	Adopted bool `json:"adopted,omitempty"`
+	// Adapters are those loaded in the engine, by name, once it serves. Nil: the
+	// agent did not say, and those that were ordered are taken to be there.
+	Adapters []string `json:"adapters,omitzero"`
 	// Use is measured and may be old. Nil: not measured.
 	Use *ShardUse `json:"use,omitempty"`
 }
@@ -63,4 +66,10 @@ type ShardUse struct {
 	// Running and Waiting are requests in the engine. -1: the engine did not say.
 	Running int `json:"running"`
 	Waiting int `json:"waiting"`
+	// KVUse is the share of the room for contexts that requests in the engine take,
+	// from 0 to 1. Nil: the engine did not say.
+	KVUse *float64 `json:"kv_use,omitempty"`
+	// PrefixHits is the share of prompts' tokens that were found in the engine's
+	// cache since it started, from 0 to 1. Nil: it did not say.
+	PrefixHits *float64 `json:"prefix_hits,omitempty"`
 }

@@ -67,7 +67,7 @@ type Engine struct {
 	InstalledFunc func(context.Context) []inventory.Engine
 	CommandFunc   func(protocol.DesiredShard, protocol.Launch) (protocol.Command, error)
 	ReadyFunc     func(context.Context, protocol.Endpoint) error
-	UseFunc       func(context.Context, protocol.Endpoint) (running, waiting int, err error)
+	UseFunc       func(context.Context, protocol.Endpoint) (protocol.Use, error)
 	ExplainFunc   func(protocol.Exit) protocol.Failure
 }
 
@@ -106,11 +106,11 @@ func (e *Engine) Ready(ctx context.Context, at protocol.Endpoint) error {
 }
 
 // Use is agent.Health's.
-func (e *Engine) Use(ctx context.Context, at protocol.Endpoint) (running, waiting int, err error) {
+func (e *Engine) Use(ctx context.Context, at protocol.Endpoint) (protocol.Use, error) {
 	if e.UseFunc != nil {
 		return e.UseFunc(ctx, at)
 	}
-	return 0, 0, nil
+	return protocol.Use{}, nil
 }
 
 // Explain is agent.Engine's.

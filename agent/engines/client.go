@@ -65,6 +65,15 @@ func (a answer) fault() string {
 	return fmt.Sprint(a.status)
 }
 
+// spoken reports whether an error is the engine's own, rather than that of a path
+// that it does not have.
+func (a answer) spoken() bool {
+	var e struct {
+		Error json.RawMessage `json:"error"`
+	}
+	return json.Unmarshal(a.body, &e) == nil && len(e.Error) > 0
+}
+
 // ask sends one request: a GET, or a POST where there is a body. An empty key
 // sends none.
 func (c *client) ask(ctx context.Context, address, path, key string, body any) (answer, error) {

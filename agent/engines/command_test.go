@@ -26,10 +26,10 @@ const testKey = "sk-engine-1234"
 func drivers() map[catalog.Engine]interface {
 	Command(protocol.DesiredShard, protocol.Launch) (protocol.Command, error)
 } {
-	set := engines.New(engines.Config{LlamaServer: "/opt/llama/bin/llama-server", SimEngine: "/usr/bin/llmgw-agent"})
+	set := engines.New(engines.Config{LlamaServer: "/opt/llama/bin/llama-server", VLLM: []string{"/opt/vllm/bin/vllm"}, SimEngine: "/usr/bin/llmgw-agent"})
 	return map[catalog.Engine]interface {
 		Command(protocol.DesiredShard, protocol.Launch) (protocol.Command, error)
-	}{catalog.EngineLlamaCPP: set.LlamaCPP, catalog.EngineSim: set.Sim}
+	}{catalog.EngineLlamaCPP: set.LlamaCPP, catalog.EngineVLLM: set.VLLM, catalog.EngineSim: set.Sim}
 }
 
 func shardOf(e catalog.Engine) protocol.DesiredShard {
@@ -66,6 +66,15 @@ func launchCases() []launchCase {
 	gpu := shardOf(catalog.EngineLlamaCPP)
 	gpu.Devices = []inventory.DeviceShare{{Index: 2}, {Index: 3}}
 	gpu.Args = []string{"-ngl", "99"}
+	unlike, onTwo, instance := shardOf(catalog.EngineLlamaCPP), launchOf(), shardOf(catalog.EngineLlamaCPP)
+	unlike.Devices = []inventory.DeviceShare{{Index: 3}, {Index: 1}}
+	unlike.Args = []string{"--main-gpu", "1"}
+	onTwo.Devices = []inventory.Device{
+		{Index: 3, Card: 3, Class: "L40S-48", MemoryMB: 46068}, {Index: 1, Card: 1, Class: "H100-80", MemoryMB: 81559},
+	}
+	instance.Devices = []inventory.DeviceShare{{Index: 4}}
+	_, onInstance := vllmInstance("")
+	onInstance.Weights, onInstance.Build = launchOf().Weights, launchOf().Build
 	one := shardOf(catalog.EngineLlamaCPP)
 	one.Context, one.MemoryMB, one.Files = 100, 600, []protocol.DesiredFile{{Path: "a", Bytes: 400 << 20}}
 
@@ -75,14 +84,16 @@ func launchCases() []launchCase {
 	simFull.Env = map[string]string{"LANG": "de_DE.UTF-8"}
 	empty := launchOf()
 	empty.Weights = nil
-	return []launchCase{
+	return append(vllmCases(), []launchCase{
 		{"llamacpp-bare", bare, launchOf()},
 		{"llamacpp-full", full, adapted},
 		{"llamacpp-gpu", gpu, launchOf()},
+		{"llamacpp-unlike-gpus", unlike, onTwo},
+		{"llamacpp-mig", instance, onInstance},
 		{"llamacpp-one-slot", one, launchOf()},
 		{"sim-bare", sim, empty},
 		{"sim-full", simFull, adapted},
-	}
+	}...)
 }
 
 func TestCommandIsAsRecorded(t *testing.T) {
@@ -101,6 +112,9 @@ func TestCommandIsAsRecorded(t *testing.T) {
 			}
 			for _, e := range cmd.Env {
 				fmt.Fprintf(&b, "%s\n", e)
+			}
+			if cmd.Stop != (protocol.Stopping{}) {
+				fmt.Fprintf(&b, "stopped by a TERM for the leader alone: %v, with %v to end\n", cmd.Stop.LeaderOnly, cmd.Stop.Grace)
 			}
 			golden := filepath.Join("testdata", c.name+".golden")
 			if *update {
@@ -135,6 +149,14 @@ func TestTheKeyIsInTheEnvironmentOnly(t *testing.T) {
 	}
 }
 
+// yields are what drivers set unless a definition does.
+var yields = map[string]bool{
+	"LANG": true, "HF_HUB_OFFLINE": true, "TRANSFORMERS_OFFLINE": true, "VLLM_NO_USAGE_STATS": true, "DO_NOT_TRACK": true,
+	"PYTHONUNBUFFERED": true, "PYTHONNOUSERSITE": true,
+	"-ngl": true, "--split-mode": true, "--main-gpu": true, "--tensor-split": true,
+	"--max-loras": true, "--gpu-memory-utilization": true, "--kv-cache-memory-bytes": true,
+}
+
 // A flag that a driver sets and a definition may set too would be given twice,
 // and the last one wins.
 func TestWhatDriversSetDefinitionsMayNot(t *testing.T) {
@@ -148,19 +170,19 @@ func TestWhatDriversSetDefinitionsMayNot(t *testing.T) {
 		for _, a := range cmd.Args[:len(cmd.Args)-len(c.d.Args)] {
 			if strings.HasPrefix(a, "-") {
 				seen[a] = true
-				if catalog.ReservedArg(c.d.Engine, a) == "" {
+				if !yields[a] && catalog.ReservedArg(c.d.Engine, a) == "" {
 					t.Errorf("%s: the driver sets %s, which definitions may set too", c.name, a)
 				}
 			}
 		}
 		for _, e := range cmd.Env {
 			k, _, _ := strings.Cut(e, "=")
-			if _, own := c.d.Env[k]; !own && k != "LANG" && catalog.ReservedEnv(k) == "" {
+			if _, own := c.d.Env[k]; !own && !yields[k] && catalog.ReservedEnv(k) == "" {
 				t.Errorf("%s: the driver sets %s, which definitions may set too", c.name, k)
 			}
 		}
 	}
-	if len(seen) < 18 {
+	if len(seen) < 42 {
 		t.Errorf("the cases use only %d flags; one is missing for a new one", len(seen))
 	}
 }
@@ -195,6 +217,10 @@ func TestCommandRefusals(t *testing.T) {
 		{"GPUs for a build without", catalog.EngineLlamaCPP, func(d *protocol.DesiredShard, at *protocol.Launch) {
 			d.Devices, at.Build.Build = []inventory.DeviceShare{{Index: 0}}, "cpu"
 		}, "runs on no GPU"},
+		{"two instances of a card", catalog.EngineLlamaCPP, func(d *protocol.DesiredShard, at *protocol.Launch) {
+			_, on := vllmInstance("")
+			d.Devices, at.Devices = []inventory.DeviceShare{{Index: 4}, {Index: 5}}, on.Devices
+		}, "cannot be joined"},
 		{"comma in an adapter's path", catalog.EngineLlamaCPP, func(_ *protocol.DesiredShard, at *protocol.Launch) {
 			at.Adapters = []protocol.NamedFile{{Name: "a", Path: "/w/a,b.gguf"}}
 		}, "comma or a colon"},

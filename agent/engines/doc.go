@@ -14,6 +14,9 @@
 // generating, goes on answering /health with 200, and waits for its clients; the
 // second TERM ends it at once, with code 1. So the agent sends TERM twice, and
 // only when nothing is in flight any more. The simulated engine does the same.
+// vLLM is told alone of all its processes, and from 0.18 on finishes what it has.
 //
-// Start reading at engines.go, then llamacpp.go.
+// What was seen of each engine, and what never was, is in docs/engines.md.
+//
+// Start reading at engines.go, then llamacpp.go and vllm.go.
 package engines

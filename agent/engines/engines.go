@@ -7,11 +7,14 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// Config says where engines are. The zero value looks for llama-server on the
-// PATH and has no simulated engine.
+// Config says where engines are. The zero value looks for llama-server and vllm
+// on the PATH and has no simulated engine.
 type Config struct {
 	// LlamaServer is the path of llama-server. Empty: it is looked up on the PATH.
 	LlamaServer string
+	// VLLM are paths of programs vllm, one for each build. Empty: it is looked up on
+	// the PATH.
+	VLLM []string
 	// SimEngine is the program that has the command sim-engine, which is the
 	// agent's own. Empty: the simulated engine counts as not installed.
 	SimEngine string
@@ -24,6 +27,7 @@ type Config struct {
 // Set is a driver for each engine there is.
 type Set struct {
 	LlamaCPP *LlamaCPP
+	VLLM     *VLLM
 	Sim      *Sim
 }
 
@@ -37,6 +41,7 @@ func New(cfg Config) *Set {
 	c := newClient()
 	return &Set{
 		LlamaCPP: &LlamaCPP{client: c, program: program{given: cfg.LlamaServer, name: "llama-server", log: log}},
+		VLLM:     newVLLM(c, cfg.VLLM, log),
 		Sim:      &Sim{client: c, path: cfg.SimEngine, version: cfg.SimVersion},
 	}
 }
@@ -45,5 +50,6 @@ func New(cfg Config) *Set {
 func (s *Set) Installed(ctx context.Context) []inventory.Engine {
 	all := []inventory.Engine{}
 	all = append(all, s.LlamaCPP.Installed(ctx)...)
+	all = append(all, s.VLLM.Installed(ctx)...)
 	return append(all, s.Sim.Installed(ctx)...)
 }

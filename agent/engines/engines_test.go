@@ -15,6 +15,9 @@ import (
 var (
 	_ agent.Engine   = (*engines.LlamaCPP)(nil)
 	_ agent.Progress = (*engines.LlamaCPP)(nil)
+	_ agent.Engine   = (*engines.VLLM)(nil)
+	_ agent.Progress = (*engines.VLLM)(nil)
+	_ agent.Adapters = (*engines.VLLM)(nil)
 	_ agent.Engine   = (*engines.Sim)(nil)
 	_ agent.Progress = (*engines.Sim)(nil)
 )
@@ -101,5 +104,79 @@ func TestTheSimulatedEngineIsInstalledWhereItsProgramIs(t *testing.T) {
 		if got := engines.New(engines.Config{SimEngine: path}).Sim.Installed(t.Context()); len(got) != 0 {
 			t.Errorf("program %q: want none, got %v", path, got)
 		}
+	}
+}
+
+// pythonEnvironment makes a folder as an installer of Python leaves it.
+func pythonEnvironment(t *testing.T, packages ...string) (program string) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, p := range packages {
+		if err := os.MkdirAll(filepath.Join(dir, "lib", "python3.12", "site-packages", p+".dist-info"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program = filepath.Join(dir, "bin", "vllm")
+	if err := os.MkdirAll(filepath.Dir(program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	script(t, program, "echo it was started >&2; exit 1")
+	return program
+}
+
+// A vLLM is asked by its folder: to run it for its version takes many seconds, and
+// on a driver that hangs for ever.
+func TestVLLMIsKnownByItsEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name     string
+		packages []string
+		want     []inventory.Engine
+	}{
+		{"a wheel that says its build", []string{"vllm-0.24.1+cu129", "torch-2.11.0"}, []inventory.Engine{{Name: "vllm", Build: "cu129", Version: "0.24.1+cu129"}}},
+		{"PyTorch says it", []string{"vllm-0.20.0", "torch-2.11.0+cu130"}, []inventory.Engine{{Name: "vllm", Build: "cu130", Version: "0.20.0"}}},
+		{"for processors", []string{"vllm-0.20.0+cpu"}, []inventory.Engine{{Name: "vllm", Build: "cpu", Version: "0.20.0+cpu"}}},
+		{"CUDA 12 beside it", []string{"vllm-0.18.0", "torch-2.10.0", "nvidia_cuda_runtime_cu12-12.9.79"}, []inventory.Engine{{Name: "vllm", Build: "cu129", Version: "0.18.0"}}},
+		{"CUDA 13 beside it", []string{"vllm-0.18.0", "nvidia_cuda_runtime-13.0.48"}, []inventory.Engine{{Name: "vllm", Build: "cu130", Version: "0.18.0"}}},
+		{"nothing says it", []string{"vllm-0.18.0", "torch-2.10.0"}, []inventory.Engine{{Name: "vllm", Version: "0.18.0"}}},
+		{"a commit is no build", []string{"vllm-0.18.1.dev3+g0a1b2c3.cu129"}, []inventory.Engine{{Name: "vllm", Build: "cu129", Version: "0.18.1.dev3+g0a1b2c3.cu129"}}},
+		{"another program of that name", []string{"torch-2.10.0"}, nil},
+		{"a folder with a strange name", []string{"vllm-", "vllm-0 .1", "vllm"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			v := engines.New(engines.Config{VLLM: []string{pythonEnvironment(t, c.packages...)}}).VLLM
+			if d := cmp.Diff(c.want, v.Installed(t.Context())); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestBuildsOfVLLMStandBesideEachOther(t *testing.T) {
+	t.Parallel()
+	own := filepath.Join(t.TempDir(), "vllm")
+	script(t, own, `echo "a notice"; echo "0.30.0"`)
+	old, newer := pythonEnvironment(t, "vllm-0.20.0+cu129"), pythonEnvironment(t, "vllm-0.24.0+cu130")
+	v := engines.New(engines.Config{VLLM: []string{old, newer, pythonEnvironment(t, "vllm-0.25.0+cu130"), own, "/nowhere/vllm"}}).VLLM
+	want := []inventory.Engine{
+		{Name: "vllm", Build: "cu129", Version: "0.20.0+cu129"}, {Name: "vllm", Build: "cu130", Version: "0.24.0+cu130"}, {Name: "vllm", Version: "0.30.0"},
+	}
+	got := v.Installed(t.Context())
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("(-want +got):\n%s", d)
+	}
+	for i, path := range []string{old, newer, own} {
+		at := vllmLaunch("", 1)
+		at.Build = got[i]
+		cmd, err := v.Command(vllmShard(1), at)
+		if err != nil || cmd.Path != path {
+			t.Errorf("build %q: want %s started, got %s, %v", got[i].Build, path, cmd.Path, err)
+		}
+	}
+	at := vllmLaunch("", 1)
+	at.Build.Build = "rocm6.3"
+	if _, err := v.Command(vllmShard(1), at); err == nil {
+		t.Error("a build that is not there was started")
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	set := engines.New(engines.Config{})
-	explain := map[string]func(protocol.Exit) protocol.Failure{"llamacpp": set.LlamaCPP.Explain, "sim": set.Sim.Explain}
+	explain := map[string]func(protocol.Exit) protocol.Failure{"llamacpp": set.LlamaCPP.Explain, "vllm": set.VLLM.Explain, "sim": set.Sim.Explain}
 	datadriven.RunTest(t, "testdata/explain", func(t *testing.T, d *datadriven.TestData) string {
 		e := protocol.Exit{OOMKilled: d.HasArg("oom"), Asked: d.HasArg("asked"), Started: d.HasArg("started")}
 		d.MaybeScanArgs(t, "exit", &e.Code)

@@ -173,8 +173,8 @@ func TestARealEngineIsReadyUnderItsKeyAndName(t *testing.T) {
 			t.Errorf("%s: want the engine to count as foreign, got %v", name, err)
 		}
 	}
-	if busy, waiting, err := l.Use(t.Context(), e); busy != 0 || waiting != 0 || err != nil {
-		t.Errorf("want it idle, got %d running, %d waiting, %v", busy, waiting, err)
+	if u, err := l.Use(t.Context(), e); u.Running != 0 || u.Waiting != 0 || u.KVUse == nil || *u.KVUse != 0 || err != nil {
+		t.Errorf("want it idle, got %+v, %v", u, err)
 	}
 	n, err := l.Generated(t.Context(), e)
 	if n < 1 || err != nil {
@@ -223,8 +223,10 @@ func TestARealEngineInFlightNeedsTwoTERMs(t *testing.T) {
 			res.Body.Close()
 		}
 	}()
-	for busy := 0; busy == 0; {
-		busy, _, _ = l.Use(t.Context(), e)
+	for u := (protocol.Use{}); u.Running < 1 || u.KVUse == nil || *u.KVUse == 0; {
+		if u, _ = l.Use(t.Context(), e); t.Context().Err() != nil {
+			t.Fatalf("want it to work and to say how full it is, got %+v", u)
+		}
 	}
 	first, err := l.Generated(t.Context(), e)
 	if err != nil {

@@ -2,6 +2,8 @@ package engines
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,7 +21,9 @@ const buildCPU = "cpu"
 var llamaNames = names{
 	running:  "llamacpp:requests_processing",
 	waiting:  "llamacpp:requests_deferred",
-	progress: "llamacpp:n_decode_total",
+	progress: []string{"llamacpp:n_decode_total"},
+	found:    "llamacpp:prompt_tokens_cached_total",
+	missed:   "llamacpp:prompt_tokens_total",
 }
 
 // LlamaCPP drives llama-server. [New] makes one.
@@ -61,9 +65,44 @@ func (l *LlamaCPP) Ready(ctx context.Context, e protocol.Endpoint) error {
 	return l.client.generates(ctx, e)
 }
 
-// Use asks for requests running and waiting.
-func (l *LlamaCPP) Use(ctx context.Context, e protocol.Endpoint) (running, waiting int, err error) {
-	return l.client.use(ctx, e, llamaNames)
+// Use asks for the load. What requests take of the room for contexts is in no
+// metric of llama-server; its slots say it.
+func (l *LlamaCPP) Use(ctx context.Context, e protocol.Endpoint) (protocol.Use, error) {
+	u, err := l.client.use(ctx, e, llamaNames)
+	if err == nil {
+		u.KVUse = l.client.slotsUse(ctx, e)
+	}
+	return u, err
+}
+
+// slotsUse is the share of all slots' contexts that those at work have filled.
+// Nil: the engine does not say.
+func (c *client) slotsUse(ctx context.Context, e protocol.Endpoint) *float64 {
+	a, err := c.ask(ctx, e.Address, "/slots", e.Key, nil)
+	if err != nil || a.status != http.StatusOK {
+		return nil
+	}
+	var slots []struct {
+		Context int  `json:"n_ctx"`
+		Busy    bool `json:"is_processing"`
+		// Tokens are in the slot's context, those that were generated among them.
+		Tokens *int `json:"n_prompt_tokens"`
+	}
+	if json.Unmarshal(a.body, &slots) != nil {
+		return nil
+	}
+	room, taken := 0, 0
+	for _, s := range slots {
+		room += s.Context
+		switch {
+		case !s.Busy:
+		case s.Tokens == nil:
+			return nil
+		default:
+			taken += *s.Tokens
+		}
+	}
+	return share(float64(taken), float64(room))
 }
 
 // Generated is how often the engine has decoded, which is at least once a token.

@@ -2,7 +2,6 @@ package engines
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -30,7 +29,7 @@ const (
 // can read a command line.
 func (l *LlamaCPP) Command(d protocol.DesiredShard, at protocol.Launch) (protocol.Command, error) {
 	path := l.program.last()
-	if err := errors.Join(checkLaunch(d, at), checkLlama(d, at, path)); err != nil {
+	if err := errors.Join(checkLaunch(d, at), checkLlama(d, at, path), checkInstances(d, at)); err != nil {
 		return protocol.Command{}, err
 	}
 	args := []string{
@@ -46,9 +45,7 @@ func (l *LlamaCPP) Command(d protocol.DesiredShard, at protocol.Launch) (protoco
 		"-cram", strconv.FormatInt(llamaPrompts(d), 10),
 	}
 	args = append(args, llamaContext(d)...)
-	if len(d.Devices) == 0 {
-		args = append(args, "-dev", "none")
-	}
+	args = append(args, llamaDevices(d, at)...)
 	if len(at.Adapters) > 0 {
 		args = append(args, "--lora-scaled", llamaAdapters(at.Adapters))
 	}
@@ -57,29 +54,24 @@ func (l *LlamaCPP) Command(d protocol.DesiredShard, at protocol.Launch) (protoco
 		"OMP_WAIT_POLICY=passive",
 		"OMP_NUM_THREADS="+strconv.Itoa(threads(d)),
 		"CUDA_DEVICE_ORDER=PCI_BUS_ID",
-		"CUDA_VISIBLE_DEVICES="+devices(d),
+		"CUDA_VISIBLE_DEVICES="+visible(d, at),
 	)
 	return protocol.Command{Path: path, Args: append(args, d.Args...), Env: env}, nil
 }
 
 // checkLlama says what llama-server cannot do.
 func checkLlama(d protocol.DesiredShard, at protocol.Launch, path string) error {
-	var errs []error
-	refuse := func(bad bool, format string, args ...any) {
-		if bad {
-			errs = append(errs, fmt.Errorf("%s: "+format, append([]any{about(d)}, args...)...))
-		}
-	}
-	refuse(path == "", "llama-server is not installed on this node; install it, or give its path to the agent")
-	refuse(len(at.Weights) == 0, "llama-server needs a GGUF file; give the model a source")
-	refuse(d.Of > 1, "llama-server runs a replica in one process; set shards to 1")
-	refuse(d.PipelineParallel > 1 || d.DataParallel > 1, "llama-server has no pipeline or data parallelism; leave both out, it splits a model over its GPUs by itself")
-	refuse(len(d.Devices) > 0 && at.Build.Build == buildCPU, "build %s of llama-server runs on no GPU; install one that does, or leave gpu out of the profile", buildCPU)
-	refuse(d.Context < 0 || d.Slots < 0 || d.Cores < 0, "context, slots and cpu_cores may not be negative")
+	r := refusals{d: d}
+	r.when(path == "", "llama-server is not installed on this node; install it, or give its path to the agent")
+	r.when(len(at.Weights) == 0, "llama-server needs a GGUF file; give the model a source")
+	r.when(d.Of > 1, "llama-server runs a replica in one process; set shards to 1")
+	r.when(d.PipelineParallel > 1 || d.DataParallel > 1, "llama-server has no pipeline or data parallelism; leave both out, it splits a model over its GPUs by itself")
+	r.when(len(d.Devices) > 0 && at.Build.Build == buildCPU, "build %s of llama-server runs on no GPU; install one that does, or leave gpu out of the profile", buildCPU)
+	r.when(d.Context < 0 || d.Slots < 0 || d.Cores < 0, "context, slots and cpu_cores may not be negative")
 	for _, a := range at.Adapters {
-		refuse(strings.ContainsAny(a.Path, ",:"), "the adapter file %q has a comma or a colon in its path, which llama-server takes for the end of it; rename it", clip(a.Path))
+		r.when(strings.ContainsAny(a.Path, ",:"), "the adapter file %q has a comma or a colon in its path, which llama-server takes for the end of it; rename it", clip(a.Path))
 	}
-	return errors.Join(errs...)
+	return r.all()
 }
 
 // llamaContext shares the context out: -c is for all slots together, and each
@@ -141,11 +133,51 @@ func llamaAdapters(as []protocol.NamedFile) string {
 	return strings.Join(parts, ",")
 }
 
-// devices are the indexes of a shard's GPUs. Empty hides all of them.
-func devices(d protocol.DesiredShard) string {
+// llamaLayers is more layers than any model has: all of them go to the GPUs. Of its
+// own accord llama-server leaves on the processor what does not fit, and is slow
+// where it had better fail.
+const llamaLayers = 999
+
+// llamaDevices is how a model is laid out over GPUs, which the engine counts from
+// zero in the order in which it is shown them. A definition may say it otherwise.
+func llamaDevices(d protocol.DesiredShard, at protocol.Launch) []string {
+	if len(d.Devices) == 0 {
+		return []string{"-dev", "none"}
+	}
+	var args []string
+	unless := func(value string, flags ...string) {
+		if !given(d.Args, flags...) {
+			args = append(args, flags[0], value)
+		}
+	}
+	unless(strconv.Itoa(llamaLayers), "-ngl", "--gpu-layers", "--n-gpu-layers")
+	if len(d.Devices) == 1 {
+		unless("none", "--split-mode", "-sm")
+		unless("0", "--main-gpu", "-mg")
+		return args
+	}
+	unless("layer", "--split-mode", "-sm")
+	if parts := llamaSplit(d, at); parts != "" {
+		unless(parts, "--tensor-split", "-ts")
+	}
+	return args
+}
+
+// llamaSplit is each device's part, by the memory that it has. Empty: all have the
+// same, or one does not say, and the engine finds its own way.
+func llamaSplit(d protocol.DesiredShard, at protocol.Launch) string {
 	parts := make([]string, len(d.Devices))
+	same := true
 	for i, s := range d.Devices {
-		parts[i] = strconv.Itoa(s.Index)
+		dev, _ := deviceAt(at, s)
+		if dev.MemoryMB <= 0 {
+			return ""
+		}
+		parts[i] = strconv.FormatInt(dev.MemoryMB>>10, 10)
+		same = same && parts[i] == parts[0]
+	}
+	if same {
+		return ""
 	}
 	return strings.Join(parts, ",")
 }

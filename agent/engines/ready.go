@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"llmgw.io/llmgw/agent/protocol"
 )
@@ -76,20 +77,14 @@ func (c *client) lists(ctx context.Context, e protocol.Endpoint) error {
 	case a.status != http.StatusOK:
 		return foreign("it answers /v1/models with %d", a.status)
 	}
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(a.body, &list); err != nil || len(list.Data) == 0 {
+	list, err := modelsOf(a.body)
+	if err != nil || len(list) == 0 {
 		return foreign("what it lists under /v1/models are no models")
 	}
-	for _, m := range list.Data {
-		if m.ID == e.Model {
-			return nil
-		}
+	if slices.Contains(list, e.Model) {
+		return nil
 	}
-	return foreign("it serves %s instead of %s", clip(list.Data[0].ID), e.Model)
+	return foreign("it serves %s instead of %s", clip(list[0]), e.Model)
 }
 
 // probe is one way to make an engine work.

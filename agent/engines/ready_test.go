@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"llmgw.io/llmgw/agent"
 	"llmgw.io/llmgw/agent/engines"
 	"llmgw.io/llmgw/agent/engines/simengine"
 	"llmgw.io/llmgw/agent/protocol"
@@ -208,27 +211,109 @@ func TestUseMatchesWholeNamesAndAddsLabels(t *testing.T) {
 	set := engines.New(engines.Config{})
 	f := newFake()
 	e := serve(t, f)
-	if r, w, err := set.LlamaCPP.Use(t.Context(), e); r != 2 || w != 3 || err != nil {
-		t.Errorf("want 2 running and 3 waiting, got %d, %d, %v", r, w, err)
+	if u, err := set.LlamaCPP.Use(t.Context(), e); u.Running != 2 || u.Waiting != 3 || err != nil {
+		t.Errorf("want 2 running and 3 waiting, got %+v, %v", u, err)
 	}
 	if n, err := set.LlamaCPP.Generated(t.Context(), e); n != 41 || err != nil {
 		t.Errorf("want 41 decodings, got %d, %v", n, err)
 	}
-	if r, w, err := set.Sim.Use(t.Context(), e); r != -1 || w != -1 || err != nil {
-		t.Errorf("metrics of another engine: want nothing said, got %d, %d, %v", r, w, err)
+	if u, err := set.Sim.Use(t.Context(), e); u != (protocol.Use{Running: -1, Waiting: -1}) || err != nil {
+		t.Errorf("metrics of another engine: want nothing said, got %+v, %v", u, err)
 	}
 	if _, err := set.Sim.Generated(t.Context(), e); err == nil {
 		t.Error("metrics of another engine: want an error for a count that is not there")
 	}
 	f.on["/metrics"] = status(200, "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine=\"0\"} 4\nvllm:num_requests_running{engine=\"1\"} 5\n")
-	if r, w, err := set.Sim.Use(t.Context(), e); r != 9 || w != -1 || err != nil {
-		t.Errorf("two ranks: want 9 running and nothing on waiting, got %d, %d, %v", r, w, err)
+	if u, err := set.Sim.Use(t.Context(), e); u.Running != 9 || u.Waiting != -1 || err != nil {
+		t.Errorf("two ranks: want 9 running and nothing on waiting, got %+v, %v", u, err)
 	}
 	for name, h := range map[string]http.HandlerFunc{"off": status(501, "x"), "no metrics": status(200, "<html>\n")} {
 		f.on["/metrics"] = h
-		if r, w, err := set.LlamaCPP.Use(t.Context(), e); r != -1 || w != -1 || err == nil {
-			t.Errorf("%s: want an error, got %d, %d, %v", name, r, w, err)
+		if u, err := set.LlamaCPP.Use(t.Context(), e); u.Running != -1 || u.Waiting != -1 || err == nil {
+			t.Errorf("%s: want an error, got %+v, %v", name, u, err)
 		}
+	}
+}
+
+// Every engine says its load in one shape, in the names of each of its versions.
+func TestUseHasOneShape(t *testing.T) {
+	t.Parallel()
+	num := func(v float64) *float64 { return &v }
+	for _, c := range []struct {
+		name, engine, metrics, slots string
+		want                         protocol.Use
+		moved                        int64
+	}{
+		{
+			"vLLM, two ranks", "vllm", `# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="m"} 3
+vllm:num_requests_running{engine="1",model_name="m"} 1
+vllm:num_requests_waiting{engine="0",model_name="m"} 2
+# TYPE vllm:num_requests_waiting_by_reason gauge
+vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="capacity"} 90
+# TYPE vllm:kv_cache_usage_perc gauge
+vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.5
+vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.25
+# TYPE vllm:prefix_cache_queries_total counter
+vllm:prefix_cache_queries_total{engine="0",model_name="m"} 800
+# TYPE vllm:prefix_cache_hits_total counter
+vllm:prefix_cache_hits_total{engine="0",model_name="m"} 200
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{engine="0",model_name="m"} 7
+# TYPE vllm:iteration_tokens_total histogram
+vllm:iteration_tokens_total_bucket{engine="0",model_name="m",le="+Inf"} 5
+vllm:iteration_tokens_total_sum{engine="0",model_name="m"} 900
+vllm:iteration_tokens_total_count{engine="0",model_name="m"} 5
+`, "", protocol.Use{Running: 4, Waiting: 2, KVUse: num(0.375), PrefixHits: num(0.25)}, 12,
+		},
+		{
+			"vLLM before 0.10, and no prompt yet", "vllm", "vllm:num_requests_running 0\nvllm:num_requests_waiting 0\nvllm:gpu_cache_usage_perc 0\nvllm:prefix_cache_queries_total 0\nvllm:prefix_cache_hits_total 0\nvllm:generation_tokens_total 0\n", "",
+			protocol.Use{KVUse: num(0)},
+			0,
+		},
+		{
+			"vLLM without a prefix cache", "vllm", "vllm:num_requests_running 1\nvllm:kv_cache_usage_perc NaN\nvllm:generation_tokens_total 3\n", "",
+			protocol.Use{Running: 1, Waiting: -1},
+			3,
+		},
+		{
+			"llama-server", "llamacpp", "llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\nllamacpp:n_decode_total 9\nllamacpp:prompt_tokens_total 30\nllamacpp:prompt_tokens_cached_total 10\n",
+			`[{"n_ctx":1000,"is_processing":true,"n_prompt_tokens":500},{"n_ctx":1000,"is_processing":false,"n_prompt_tokens":900}]`,
+			protocol.Use{Running: 1, KVUse: num(0.25), PrefixHits: num(0.25)},
+			9,
+		},
+		{
+			"llama-server whose slots do not count tokens", "llamacpp", "llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\nllamacpp:n_decode_total 9\n",
+			`[{"n_ctx":1000,"is_processing":true}]`,
+			protocol.Use{Running: 1},
+			9,
+		},
+		{
+			"llama-server without slots", "llamacpp", "llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\nllamacpp:n_decode_total 9\n", "",
+			protocol.Use{Running: 1},
+			9,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake()
+			f.on["/metrics"] = status(200, c.metrics)
+			if c.slots != "" {
+				f.on["/slots"] = status(200, c.slots)
+			}
+			set, at := engines.New(engines.Config{}), serve(t, f)
+			engine := map[string]interface {
+				agent.Health
+				agent.Progress
+			}{"vllm": set.VLLM, "llamacpp": set.LlamaCPP}[c.engine]
+			got, err := engine.Use(t.Context(), at)
+			if d := cmp.Diff(c.want, got); d != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, d)
+			}
+			if n, err := engine.Generated(t.Context(), at); n != c.moved || err != nil {
+				t.Errorf("want it to have come to %d, got %d, %v", c.moved, n, err)
+			}
+		})
 	}
 }
 
@@ -297,8 +382,8 @@ func TestTheSimulatedEngineIsReadyAndCounts(t *testing.T) {
 	if n, err := sim.Generated(t.Context(), at); n < 1 || err != nil {
 		t.Errorf("want the probe's token counted, got %d, %v", n, err)
 	}
-	if r, w, err := sim.Use(t.Context(), at); r != 0 || w != 0 || err != nil {
-		t.Errorf("want it idle, got %d, %d, %v", r, w, err)
+	if u, err := sim.Use(t.Context(), at); u.Running != 0 || u.Waiting != 0 || u.KVUse == nil || *u.KVUse != 0 || err != nil {
+		t.Errorf("want it idle, got %+v, %v", u, err)
 	}
 	at.Model = "team/other"
 	if err := sim.Ready(t.Context(), at); !errors.Is(err, protocol.ErrForeign) {

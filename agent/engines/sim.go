@@ -12,13 +12,6 @@ import (
 	"llmgw.io/llmgw/inventory"
 )
 
-// simNames are the simulated engine's metrics, which are vLLM's.
-var simNames = names{
-	running:  "vllm:num_requests_running",
-	waiting:  "vllm:num_requests_waiting",
-	progress: "vllm:generation_tokens_total",
-}
-
 // Sim drives the simulated engine, a command of the agent's own program. [New]
 // makes one.
 type Sim struct {
@@ -75,14 +68,14 @@ func (s *Sim) Ready(ctx context.Context, e protocol.Endpoint) error {
 	return s.client.ready(ctx, e)
 }
 
-// Use asks for requests running and waiting.
-func (s *Sim) Use(ctx context.Context, e protocol.Endpoint) (running, waiting int, err error) {
-	return s.client.use(ctx, e, simNames)
+// Use asks for the load. The simulated engine measures under vLLM's names.
+func (s *Sim) Use(ctx context.Context, e protocol.Endpoint) (protocol.Use, error) {
+	return s.client.use(ctx, e, vllmNames)
 }
 
 // Generated is how many tokens the engine has generated since it started.
 func (s *Sim) Generated(ctx context.Context, e protocol.Endpoint) (int64, error) {
-	return s.client.generated(ctx, e, simNames)
+	return s.client.generated(ctx, e, vllmNames)
 }
 
 // Explain puts the end of a simulated engine into words.

@@ -18,11 +18,11 @@ func (w *work) shown(address string, m measured, n names) bool {
 	if w.came == nil {
 		w.came = map[string]float64{}
 	}
-	now := m[n.progress]
+	now, _ := m.progress(n)
 	w.came[address] = now
-	busy, said := m[n.running]
-	if now == 0 || !said {
+	use := m.use(n)
+	if now == 0 || use.Running < 0 {
 		return false
 	}
-	return busy == 0 && m[n.waiting] == 0 || known && now != came
+	return use.Running == 0 && use.Waiting <= 0 || known && now != came
 }

@@ -20,6 +20,9 @@ const (
 	// lastBytes and lastCount bound what is reported of a log at a failure.
 	lastBytes = 64 << 10
 	lastCount = 40
+	// tailBytes and tailCount bound what the end of an engine is explained by.
+	tailBytes = 256 << 10
+	tailCount = 400
 	lineBytes = 1 << 10
 )
 
@@ -79,21 +82,28 @@ func Append(path string) (*os.File, error) {
 
 // Last are the last lines of a log, oldest first, for a failure's report. None:
 // it cannot be read.
-func Last(path string) []string {
+func Last(path string) []string { return lines(path, lastBytes, lastCount) }
+
+// Tail is more of a log's end, in which the cause of a failure is looked for: some
+// engines end with pages of what follows from it.
+func Tail(path string) []string { return lines(path, tailBytes, tailCount) }
+
+// lines are the last lines of what a log ends with.
+func lines(path string, most int64, count int) []string {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > lastBytes {
-		_, _ = f.Seek(-lastBytes, io.SeekEnd)
+	if info, err := f.Stat(); err == nil && info.Size() > most {
+		_, _ = f.Seek(-most, io.SeekEnd)
 	}
-	data, _ := io.ReadAll(io.LimitReader(f, lastBytes))
+	data, _ := io.ReadAll(io.LimitReader(f, most))
 	var out []string
 	for line := range bytes.SplitSeq(bytes.TrimSpace(data), []byte("\n")) {
 		if line = bytes.TrimRight(line, "\r"); len(line) > 0 {
 			out = append(out, strings.ToValidUTF8(string(line[:min(len(line), lineBytes)]), "?"))
 		}
 	}
-	return out[max(0, len(out)-lastCount):]
+	return out[max(0, len(out)-count):]
 }

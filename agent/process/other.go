@@ -45,7 +45,7 @@ func SweepFiles(User) {}
 // Listens knows nothing of sockets here.
 func (p *Process) Listens(netip.AddrPort) (ours, held bool) { return false, false }
 
-func (p *Process) ask() {}
+func (p *Process) ask(bool) {}
 
 func (t Tree) kill(bool) error { return nil }
 

@@ -73,17 +73,17 @@ func (p *Process) Exit() protocol.Exit {
 // Stop ends the process in the order that engines need: a request, the same once
 // more after again, then death for the whole tree after kill, both counted from
 // the first. Some engines answer the first request only when the last client has
-// left, and the second at once. It returns when nothing of the tree is left, or
-// what is left cannot be killed.
-func (p *Process) Stop(again, kill time.Duration) error {
-	p.ask()
-	second, last := time.After(again), time.After(kill)
+// left, and the second at once. How an engine wants it otherwise is in how. It
+// returns when nothing of the tree is left, or what is left cannot be killed.
+func (p *Process) Stop(how protocol.Stopping, again, kill time.Duration) error {
+	p.ask(how.LeaderOnly)
+	second, last := time.After(how.Grace+again), time.After(how.Grace+kill)
 	for {
 		select {
 		case <-p.done:
 			return p.Sweep()
 		case <-second:
-			p.ask()
+			p.ask(how.LeaderOnly)
 		case <-last:
 			return p.Kill()
 		}

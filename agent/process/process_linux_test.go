@@ -96,7 +96,7 @@ func TestStopAsksTwice(t *testing.T) {
 	t.Parallel()
 	p, output := start(t, `trap 'if [ "$n" ]; then exit 5; fi; n=1; echo first' TERM; echo up; while :; do sleep 0.01; done`)
 	until(t, "the trap is set", func() bool { return says(output, "up") })
-	if err := p.Stop(50*time.Millisecond, time.Hour); err != nil {
+	if err := p.Stop(protocol.Stopping{}, 50*time.Millisecond, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if exit := p.Exit(); exit.Code != 5 || !says(output, "first") {
@@ -104,11 +104,27 @@ func TestStopAsksTwice(t *testing.T) {
 	}
 }
 
+// An engine that ends its own workers is asked alone, and left the time it was
+// given: told again, or together with its workers, it would cut its requests.
+func TestStopAsksTheLeaderAlone(t *testing.T) {
+	t.Parallel()
+	worker := `trap 'echo worker asked' TERM; while :; do sleep 0.01; done`
+	p, output := start(t, `sh -c "`+worker+`" & w=$!
+		trap 'if [ "$n" ]; then echo asked again; exit 5; fi; n=1; sleep 0.2; kill -9 $w; exit 0' TERM; echo up; while :; do sleep 0.01; done`)
+	until(t, "the trap is set", func() bool { return says(output, "up") })
+	if err := p.Stop(protocol.Stopping{LeaderOnly: true, Grace: time.Hour}, time.Millisecond, 10*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if exit := p.Exit(); exit.Code != 0 || says(output, "worker asked") || says(output, "asked again") {
+		t.Errorf("want it to end its worker by itself, got %+v", exit)
+	}
+}
+
 func TestStopKillsTheDeaf(t *testing.T) {
 	t.Parallel()
 	p, output := start(t, `trap '' TERM; echo up; while :; do sleep 0.01; done`)
 	until(t, "the trap is set", func() bool { return says(output, "up") })
-	if err := p.Stop(time.Millisecond, 10*time.Millisecond); err != nil {
+	if err := p.Stop(protocol.Stopping{}, time.Millisecond, 10*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	if exit := p.Exit(); exit.Signal != int(syscall.SIGKILL) {
@@ -167,7 +183,7 @@ func TestAdopt(t *testing.T) {
 	if exit := a.Exit(); exit.Code != 0 {
 		t.Errorf("it has an exit before it ended: %+v", exit)
 	}
-	if err := a.Stop(time.Hour, time.Hour); err != nil {
+	if err := a.Stop(protocol.Stopping{}, time.Hour, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if exit := ended(t, a); exit.Code != -1 {

@@ -125,10 +125,14 @@ func Adopt(t Tree, look time.Duration) (*Process, bool) {
 	return p, true
 }
 
-// ask asks the whole process group, whose leader the process is, to end.
-func (p *Process) ask() {
+// ask asks the process, or the whole group that it leads, to end.
+func (p *Process) ask(alone bool) {
 	if p.Ended() || p.adopted && !alive(p.tree.Leader) {
 		return
 	}
-	_ = syscall.Kill(-p.tree.Leader.PID, syscall.SIGTERM)
+	to := -p.tree.Leader.PID
+	if alone {
+		to = p.tree.Leader.PID
+	}
+	_ = syscall.Kill(to, syscall.SIGTERM)
 }

@@ -52,6 +52,8 @@ type file struct {
 type enginesFile struct {
 	// LlamaServer is the path of llama-server. Empty: looked up on the PATH.
 	LlamaServer string `json:"llama_server,omitempty"`
+	// VLLM are paths of vllm, one for each build. Empty: looked up on the PATH.
+	VLLM []string `json:"vllm,omitempty"`
 }
 
 // fabricFile says how ports for fabrics are read.

@@ -60,7 +60,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 		return err
 	}
 	a, err := agent.New(agent.Config{
-		Node: client.Node(), Control: client, Prober: prober, Scanner: prober.Fabric(), Engines: []agent.Engine{set.LlamaCPP, set.Sim},
+		Node: client.Node(), Control: client, Prober: prober, Scanner: prober.Fabric(), Engines: []agent.Engine{set.LlamaCPP, set.VLLM, set.Sim},
 		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
 		LogFile: path, Reach: fetch.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP},
 		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Isolation: f.Isolation, Logger: logger,
@@ -85,7 +85,7 @@ func (f *file) machine(control []string, logger *slog.Logger) (*discovery.Prober
 	if err != nil {
 		return nil, nil, fmt.Errorf("find this program's own path: %w", err)
 	}
-	set := engines.New(engines.Config{LlamaServer: f.Engines.LlamaServer, SimEngine: self, SimVersion: version, Logger: logger})
+	set := engines.New(engines.Config{LlamaServer: f.Engines.LlamaServer, VLLM: f.Engines.VLLM, SimEngine: self, SimVersion: version, Logger: logger})
 	toward := ""
 	if len(control) > 0 {
 		if u, err := url.Parse(control[0]); err == nil {
