@@ -1,3 +1,5 @@
+//go:build unix
+
 package engines_test
 
 import (
@@ -15,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 
+	"llmgw.io/llmgw/agent"
 	"llmgw.io/llmgw/agent/engines"
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/catalog"
@@ -108,9 +111,17 @@ func (w *world) start(t *testing.T, l *engines.LlamaCPP) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startCommand(t, c, w.at.Dir)
+}
+
+// startCommand starts a command in a process group of its own, which is gone when
+// the test is over.
+func startCommand(t *testing.T, c protocol.Command, dir string) *running {
+	t.Helper()
 	r := &running{done: make(chan struct{})}
 	r.cmd = exec.CommandContext(t.Context(), c.Path, c.Args...)
-	r.cmd.Env, r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = c.Env, w.at.Dir, r, r
+	r.cmd.Env, r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = c.Env, dir, r, r
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := r.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +144,7 @@ func (r *running) exit() protocol.Exit {
 }
 
 // ready waits until the engine is.
-func (r *running) ready(t *testing.T, l *engines.LlamaCPP, e protocol.Endpoint) {
+func (r *running) ready(t *testing.T, l agent.Engine, e protocol.Endpoint) {
 	t.Helper()
 	for {
 		err := l.Ready(t.Context(), e)

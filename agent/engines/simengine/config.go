@@ -16,6 +16,13 @@ type Config struct {
 	Root string
 	// APIKey is needed on every path but /health; empty lets everybody in.
 	APIKey string
+	// AsVLLM makes it behave as vLLM does where engines differ: the key is asked for under /v1 alone, and what is not there
+	// is told in vLLM's words.
+	AsVLLM bool
+	// FixedAdapters says that adapters cannot be changed while it runs.
+	FixedAdapters bool
+	// Version is what it gives as its version. Empty: "simulated".
+	Version string
 	// Temper is how it behaves.
 	Temper Temper
 	// Seed chooses which requests fail.

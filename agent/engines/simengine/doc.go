@@ -5,7 +5,7 @@
 // real engine: its models are owned by "simulated", and so says the fingerprint of every answer. Its flags, metrics and
 // errors bear vLLM's names, so that a real engine can take its place.
 //
-// llmgw-agent runs it as sim-engine; tests mount an [Engine] as an http.Handler.
+// llmgw-agent runs it as sim-engine, and with --as vllm as a stand-in for vLLM that the real driver starts; tests mount an [Engine] as an http.Handler.
 //
 // All methods of an [Engine] are safe to call at once. It waits on timers only, so it keeps the time of a
 // testing/synctest bubble.

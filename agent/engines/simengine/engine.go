@@ -115,7 +115,7 @@ func (e *Engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		loading.write(w)
 		return
 	}
-	if !e.authorised(r) {
+	if e.keyed(r.URL.Path) && !e.authorised(r) {
 		unauthorised.write(w)
 		return
 	}
@@ -128,14 +128,20 @@ func (e *Engine) routes() *http.ServeMux {
 	m.HandleFunc("POST /v1/completions", e.completions)
 	m.HandleFunc("POST /v1/embeddings", e.embeddings)
 	m.HandleFunc("GET /v1/models", e.models)
-	m.HandleFunc("POST /v1/load_lora_adapter", e.loadAdapter)
-	m.HandleFunc("POST /v1/unload_lora_adapter", e.unloadAdapter)
+	if !e.cfg.FixedAdapters {
+		m.HandleFunc("POST /v1/load_lora_adapter", e.loadAdapter)
+		m.HandleFunc("POST /v1/unload_lora_adapter", e.unloadAdapter)
+	}
 	m.HandleFunc("POST /tokenize", e.tokenize)
 	m.HandleFunc("GET /metrics", e.metrics)
 	m.HandleFunc("GET /version", e.version)
 	m.HandleFunc("GET /admin/config", e.showTemper)
 	m.HandleFunc("POST /admin/config", e.changeTemper)
 	m.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		if e.cfg.AsVLLM {
+			writeJSON(w, http.StatusNotFound, []byte(`{"detail":"Not Found"}`))
+			return
+		}
 		fault{http.StatusNotFound, "NotFoundError", "Not Found"}.write(w)
 	})
 	return m

@@ -79,6 +79,11 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Write(body)
 }
 
+// keyed reports whether a path is behind the key. vLLM has much before it.
+func (e *Engine) keyed(path string) bool {
+	return !e.cfg.AsVLLM || strings.HasPrefix(path, "/v1") || strings.HasPrefix(path, "/v2") || strings.HasPrefix(path, "/inference")
+}
+
 // authorised compares the key in the same time whatever it is.
 func (e *Engine) authorised(r *http.Request) bool {
 	if e.cfg.APIKey == "" {

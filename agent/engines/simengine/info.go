@@ -1,6 +1,7 @@
 package simengine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -71,7 +72,7 @@ func (e *Engine) adapterNames() []string {
 }
 
 func (e *Engine) version(w http.ResponseWriter, _ *http.Request) {
-	answer(w, map[string]string{"version": "simulated"})
+	answer(w, map[string]string{"version": cmp.Or(e.cfg.Version, "simulated")})
 }
 
 // tokenize takes vLLM's "prompt" or "messages", or llama-server's "content".

@@ -15,6 +15,8 @@ var firstTokenBuckets = [...]float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08,
 type stats struct {
 	mu                      sync.Mutex
 	prompts, cached, tokens int64
+	// steps are those of the engine: one for a prompt, and one for each token.
+	steps int64
 	finished                map[string]int64 // by reason
 	done, aborted           int64
 	firstTokens             [len(firstTokenBuckets) + 1]int64
@@ -28,6 +30,7 @@ func (s *stats) prompt(tokens, cached int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.prompts += int64(tokens)
+	s.steps++
 	s.cached += int64(cached)
 }
 
@@ -47,6 +50,7 @@ func (s *stats) generated(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens += int64(n)
+	s.steps++
 }
 
 func (s *stats) finish(j *job) {
@@ -104,6 +108,11 @@ func (s *stats) write(m *metricText) {
 		m.sample(success, fmt.Sprintf(`,finished_reason="%s"`, reason), float64(s.finished[reason]))
 	}
 	m.sample(success, `,finished_reason="abort"`, float64(s.aborted))
+	const steps = "vllm:iteration_tokens_total"
+	m.head(steps, "histogram")
+	m.sample(steps+"_bucket", `,le="+Inf"`, float64(s.steps))
+	m.sample(steps+"_sum", "", float64(s.prompts+s.tokens))
+	m.sample(steps+"_count", "", float64(s.steps))
 	const first = "vllm:time_to_first_token_seconds"
 	m.head(first, "histogram")
 	var sum int64
