@@ -117,15 +117,11 @@ func (s *shard) fetch(ctx context.Context, d protocol.DesiredShard, at *protocol
 		return fetchFailure(err)
 	}
 	for _, ad := range d.Adapters {
-		set, err := fetch.Adapter(ad)
+		path, err := s.fetchAdapter(ctx, ad, told)
 		if err != nil {
 			return fetchFailure(err)
 		}
-		paths, err := s.a.fetcher.Get(ctx, set, told)
-		if err != nil {
-			return fetchFailure(err)
-		}
-		at.Adapters = append(at.Adapters, protocol.NamedFile{Name: ad.Name, Path: paths[0]})
+		at.Adapters = append(at.Adapters, protocol.NamedFile{Name: ad.Name, Path: path})
 	}
 	return nil
 }

@@ -141,20 +141,21 @@ func (s *shard) becomeReady(e entry) error {
 	s.keep(func(e *entry) { e.WasReady = true })
 	s.backOff = s.a.cfg.Times.Retry
 	s.log.Info("engine ready", "address", endpoint(e).Address, "adopted", s.proc.Adopted())
-	s.sayUp(e, nil)
+	s.sayUp(e, nil, "")
 	return nil
 }
 
 // sayUp reports a shard that serves: ready, or draining when that is wanted.
-func (s *shard) sayUp(e entry, use *inventory.ShardUse) {
+// trouble is what it lacks though it serves; empty: nothing.
+func (s *shard) sayUp(e entry, use *inventory.ShardUse, trouble string) {
 	d, stop, _ := s.wish()
 	state := inventory.ShardReady
 	if stop || d.Want == protocol.WantDrain {
 		state = inventory.ShardDraining
 	}
 	s.say(state, func(st *inventory.ShardStatus) {
-		if st.Use = use; e.Shard.Rank == 0 {
-			st.Address = endpoint(e).Address
+		if st.Use, st.Error = use, trouble; e.Shard.Rank == 0 {
+			st.Address, st.Adapters = endpoint(e).Address, loadedAdapters(e, d.Adapters)
 		}
 	})
 }
@@ -168,18 +169,23 @@ func (s *shard) whileReady(ctx context.Context, engine Engine, e entry) error {
 	asked := make(chan error, 1)
 	asking := false
 	meter := process.NewMeter(s.proc)
+	adapters := newAdapterChange(s.a.cfg.Times.Retry)
 	var last *inventory.ShardUse
 	for {
+		adapters.begin(ctx, s, engine, e)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.proc.Done():
 			return s.exited(engine, true)
 		case <-s.kick:
-			s.sayUp(e, last)
+			s.sayUp(e, last, adapters.trouble)
+		case now := <-adapters.done:
+			e = adapters.end(s, e, now, s.a.cfg.Times.RetryMax)
+			s.sayUp(e, last, adapters.trouble)
 		case <-use.C:
 			last = s.measure(ctx, engine, e, meter, pulse)
-			s.sayUp(e, last)
+			s.sayUp(e, last, adapters.trouble)
 		case <-probe.C:
 			if !asking {
 				asking = true

@@ -16,12 +16,12 @@ type stats struct {
 	mu                      sync.Mutex
 	prompts, cached, tokens int64
 	// steps are those of the engine: one for a prompt, and one for each token.
-	steps int64
-	finished                map[string]int64 // by reason
-	done, aborted           int64
-	firstTokens             [len(firstTokenBuckets) + 1]int64
-	firstTokenSum           time.Duration
-	firstTokenCount         int64
+	steps           int64
+	finished        map[string]int64 // by reason
+	done, aborted   int64
+	firstTokens     [len(firstTokenBuckets) + 1]int64
+	firstTokenSum   time.Duration
+	firstTokenCount int64
 }
 
 func newStats() *stats { return &stats{finished: map[string]int64{}} }
