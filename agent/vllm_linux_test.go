@@ -176,7 +176,7 @@ func TestAVLLMIsAdoptedWithItsAdaptersAndStopped(t *testing.T) {
 		t.Errorf("not adopted: was %+v, is %+v", was, is)
 	}
 	answered := make(chan string, 1)
-	go func() { answered <- says(t, is, s.EngineKey, "m", 60) }()
+	go func() { answered <- says(t, is, s.EngineKey, "m", 100) }()
 	until(t, "it is at work", func() bool { u := p.status(s.Shard).Use; return u != nil && u.Running > 0 && u.KVUse != nil })
 	s.Want = protocol.WantStop
 	p.order(s)

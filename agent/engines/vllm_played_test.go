@@ -290,11 +290,11 @@ func TestAVLLMThatHangsOrDiesIsSeen(t *testing.T) {
 	if err != nil || res.StatusCode != http.StatusOK {
 		t.Errorf("want it to call itself healthy, got %v, %v", res, err)
 	}
-	probe, over := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer over()
-	if err := p.v.Ready(probe, p.endpoint()); err != nil {
+	if err := p.v.Ready(t.Context(), p.endpoint()); err != nil {
 		t.Errorf("the first look since it moved: want it ready still, got %v", err)
 	}
+	probe, over := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer over()
 	if err := p.v.Ready(probe, p.endpoint()); err == nil || errors.Is(err, protocol.ErrForeign) {
 		t.Errorf("want it not ready, got %v", err)
 	}
