@@ -29,7 +29,7 @@ const (
 //
 // record writes the row into a file before the client sees the end of its
 // answer: a process that is killed loses no row of an answer that was whole.
-// The file is on the disk at most 10 ms or 64 rows later, and that much a
+// 10 ms or 64 rows later at most it is on its way to the disk, and that much a
 // machine that loses its power may lose.
 type ledger struct {
 	usage  Usage
@@ -47,6 +47,7 @@ type ledger struct {
 	lost    int64
 	noFile  bool // the last try to write ahead failed; said once
 	fresh   bool // a file was made that the folder may not hold after a crash
+	disk    disk
 
 	toSync, toShip chan struct{} // one place each: something is there
 }
@@ -91,6 +92,7 @@ func (l *ledger) record(row *storage.Request) {
 	}
 	if l.active.size >= segmentBytes {
 		l.rotate()
+		poke(l.toSync)
 	}
 }
 
@@ -105,7 +107,7 @@ func (l *ledger) write(row *storage.Request) bool {
 	}
 	s := l.active
 	l.scratch = appendFrame(l.scratch[:0], row)
-	n, err := s.file.Write(l.scratch)
+	n, err := l.disk.write(s.file, l.scratch)
 	if err != nil {
 		// What follows half a frame could not be read: end the file before it.
 		l.trouble(errors.Join(err, s.file.Truncate(s.size), seek(s)))
@@ -114,7 +116,12 @@ func (l *ledger) write(row *storage.Request) bool {
 	l.noFile = false
 	s.size += int64(n)
 	l.bytes += int64(n)
-	if s.dirty++; s.dirty == 1 || s.dirty == syncRows {
+	if s.dirty++; s.dirty == 1 && time.Since(l.disk.began) >= syncEvery {
+		if began, _ := l.background(); began {
+			return true
+		}
+	}
+	if s.dirty == 1 || s.dirty == syncRows {
 		poke(l.toSync)
 	}
 	return true

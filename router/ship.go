@@ -14,11 +14,13 @@ import (
 // refusedName is the file of rows that the store refused, one JSON a line.
 const refusedName = "refused.jsonl"
 
-// runSync puts on the disk what was written, 10 ms or 64 rows after the first.
+// runSync has on the disk what was written, 10 ms or 64 rows after the first.
 func (l *ledger) runSync(ctx context.Context) {
+	l.openDisk()
 	for {
 		select {
 		case <-ctx.Done():
+			l.closeDisk()
 			l.sync()
 			return
 		case <-l.toSync:
@@ -42,6 +44,15 @@ func (l *ledger) sync() {
 			s.file = nil
 		}
 	}
+	if len(over) == 0 {
+		if began, busy := l.background(); began || busy {
+			l.mu.Unlock()
+			if busy {
+				poke(l.toSync) // after others, by the next turn
+			}
+			return
+		}
+	}
 	current := l.active.file
 	if l.active.dirty == 0 {
 		current = nil
@@ -49,6 +60,7 @@ func (l *ledger) sync() {
 	l.active.dirty = 0
 	fresh := l.fresh
 	l.fresh = false
+	l.disk.began = time.Now()
 	l.mu.Unlock()
 
 	var errs []error
@@ -64,7 +76,11 @@ func (l *ledger) sync() {
 	if fresh {
 		syncFolder(l.dir)
 	}
-	if err := errors.Join(errs...); err != nil {
+	l.unsynced(errors.Join(errs...))
+}
+
+func (l *ledger) unsynced(err error) {
+	if err != nil {
 		l.logger.Warn("usage written ahead may not be on the disk yet", "err", err)
 	}
 }
@@ -98,6 +114,7 @@ func (l *ledger) runShip(ctx context.Context) {
 		wait := time.Second
 		for err := l.ship(ctx); err != nil; err = l.ship(ctx) {
 			l.logger.Warn("usage does not reach the store; rows are kept until it answers", "err", err)
+			poke(l.toSync) // what it did not take is in a file that gets no more rows
 			if !pause(ctx, wait) {
 				return
 			}

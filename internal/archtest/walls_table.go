@@ -51,7 +51,7 @@ func machineWalls() []wall {
 		{room: "router/steer"},
 		{room: "router/upstream", may: []string{"internal/socket"}},
 		{room: "router/upstream/upstreamtest", may: []string{"router/upstream"}},
-		{room: "router", may: []string{"router/openai", "router/outlier", "router/steer", "router/upstream", "catalog", "storage"}},
+		{room: "router", may: []string{"internal/durable", "router/openai", "router/outlier", "router/steer", "router/upstream", "catalog", "storage"}},
 		{room: "router/routertest", may: []string{"router/...", "catalog", "storage"}},
 
 		// Nodes.
