@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"llmgw.io/llmgw/adminapi/view"
@@ -75,6 +76,18 @@ func (a *API) setNodeState(c *call, in view.NodeStateRequest) (view.NodeState, e
 		return view.NodeState{}, err
 	}
 	return view.NodeState{ID: string(n.ID), State: string(n.State())}, nil
+}
+
+// setBuild needs the part that says that nodes are Builds too.
+func (a *API) setBuild(c *call, in view.NodeEngineRequest) (view.NodeEngineRequest, error) {
+	if err := inventory.CheckBuild(in.Engine, in.Build); err != nil {
+		return view.NodeEngineRequest{}, invalid("%s", strings.TrimPrefix(err.Error(), inventory.ErrBuild.Error()+": "))
+	}
+	_, err := a.cfg.Nodes.(Builds).SetBuild(c.r.Context(), inventory.NodeID(c.param("id")), in.Engine, in.Build, c.author(""))
+	if errors.Is(err, inventory.ErrNotFound) {
+		return view.NodeEngineRequest{}, noNode(c.param("id"))
+	}
+	return in, err
 }
 
 func (a *API) removeNode(c *call) (view.NodeRemoved, error) {

@@ -199,3 +199,26 @@ func TestAnAgentThatDoesNotAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestChosenBuilds holds the choice of an engine's build to its answers.
+func TestChosenBuilds(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.node("a1")
+	for _, c := range []struct {
+		node, body string
+		status     int
+		want       string
+	}{
+		{"a1", `{"engine":"vllm","build":"cu129"}`, http.StatusOK, `"build":"cu129"`},
+		{"a1", `{"engine":"vllm","build":"auto"}`, http.StatusOK, `"build":"auto"`},
+		{"a1", `{"engine":"vllm","build":"latest"}`, http.StatusBadRequest, "cu130, cu129, cpu"},
+		{"a1", `{"engine":"tgi","build":"auto"}`, http.StatusBadRequest, "llamacpp, vllm"},
+		{"zz", `{"engine":"vllm","build":"auto"}`, http.StatusNotFound, "there is no node"},
+	} {
+		w := h.ask(http.MethodPost, "/api/v1/nodes/"+c.node+"/engines", c.body)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%s %s: got %d %s", c.node, c.body, w.Code, w.Body)
+		}
+	}
+}

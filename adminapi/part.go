@@ -12,6 +12,7 @@ const (
 	clusterPart part = "cluster"
 	ordersPart  part = "orders"
 	nodesPart   part = "nodes"
+	buildsPart  part = "builds"
 	agentsPart  part = "agents"
 	usagePart   part = "usage"
 	recordsPart part = "requests"
@@ -33,6 +34,8 @@ func (p part) lacks() string {
 		return "this control plane runs no control loop, so nobody would carry out the order"
 	case nodesPart:
 		return "this control plane keeps no registry of nodes, so what is wanted of one could not be kept"
+	case buildsPart:
+		return "this control plane keeps no chosen builds of engines, so a choice made here would not survive a restart"
 	case agentsPart:
 		return "this control plane has no connection to agents, so none of them can be asked"
 	case usagePart:
@@ -57,11 +60,12 @@ func (p part) lacks() string {
 // looks for one.
 func (a *API) wired() map[part]bool {
 	_, records := a.cfg.Usage.(Requests)
+	_, builds := a.cfg.Nodes.(Builds)
 	return map[part]bool{
 		noPart: true, catalogPart: a.cfg.Models != nil, clusterPart: a.cfg.Cluster != nil, ordersPart: a.cfg.Operator != nil && a.cfg.Cluster != nil,
 		nodesPart: a.cfg.Nodes != nil, agentsPart: a.cfg.NodeCalls != nil, usagePart: a.cfg.Usage != nil, recordsPart: records,
-		choicesPart: a.cfg.Choices != nil,
-		keysPart:    a.cfg.Keys != nil, auditPart: a.cfg.Audit != nil, adminPart: a.cfg.AdminTokens != nil, joinPart: a.cfg.JoinTokens != nil,
+		choicesPart: a.cfg.Choices != nil, buildsPart: builds,
+		keysPart: a.cfg.Keys != nil, auditPart: a.cfg.Audit != nil, adminPart: a.cfg.AdminTokens != nil, joinPart: a.cfg.JoinTokens != nil,
 	}
 }
 

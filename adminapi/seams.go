@@ -67,6 +67,13 @@ type Nodes interface {
 	ReleaseHold(ctx context.Context, d inventory.Domain, now time.Time, by inventory.Author) error
 }
 
+// Builds is what a Nodes may be too: it chooses the builds of engines on nodes, and
+// keeps the choice. Errors match
+// inventory.ErrNotFound, ErrBuild, or are the store's.
+type Builds interface {
+	SetBuild(ctx context.Context, id inventory.NodeID, engine, build string, by inventory.Author) (*inventory.Node, error)
+}
+
 // Snapshots is what a Nodes may be too: the newest look at nodes, so that a
 // change of one is shown before the loop has come round to it. It never blocks.
 type Snapshots interface {

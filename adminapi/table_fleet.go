@@ -44,6 +44,11 @@ func nodeRoutes() []route {
 		description: "They lie over the agent's own: a text sets one, an empty one hides the agent's, and null removes the operators'.",
 		what:        "the label request", limit: small, endpoint: takes((*API).labelNode),
 	}, {
+		method: http.MethodPost, pattern: "/nodes/{id}/engines", name: "nodes.engines", op: "SetBuild", scope: auth.Operate, needs: buildsPart,
+		summary:     "Choose the build of an engine on a node",
+		description: "auto lets the node's devices and driver decide, none installs nothing, a build's name is what is tried. It is installed from the agent's mirror and proved before a replica starts with it; how far it is stands in the node's provision.",
+		what:        "the engine request", limit: oneField, endpoint: takes((*API).setBuild),
+	}, {
 		method: http.MethodDelete, pattern: "/nodes/{id}", name: "nodes.remove", op: "RemoveNode", scope: auth.Operate, needs: nodesPart,
 		summary:     "Remove a node for good",
 		description: "Only a node that is lost, or unreachable with nothing allocated. Its certificates are revoked in the same transaction.",

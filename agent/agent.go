@@ -103,6 +103,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	for _, loop := range []func(context.Context){a.factsLoop, a.beatLoop, a.syncLoop, a.logLoop} {
 		loops.Go(func() { loop(ctx) })
 	}
+	if p := a.cfg.Provisioner; p != nil {
+		loops.Go(func() {
+			if err := p.Run(ctx); err != nil {
+				cancel(err)
+			}
+		})
+	}
 	if r, ok := a.cfg.Control.(interface{ Run(context.Context) error }); ok {
 		loops.Go(func() {
 			if err := r.Run(ctx); err != nil {
@@ -195,6 +202,9 @@ func (a *Agent) resume() {
 
 // direct makes a desired state the one that is worked to.
 func (a *Agent) direct(d protocol.Desired) {
+	if a.cfg.Provisioner != nil {
+		a.cfg.Provisioner.Want(d.Engines)
+	}
 	for _, s := range d.Shards {
 		a.begin(s).order(s, false)
 	}

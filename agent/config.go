@@ -47,6 +47,9 @@ type Config struct {
 	Scanner Scanner
 	// Engines are those this agent can start; at least one is required.
 	Engines []Engine
+	// Provisioner installs engines. Nil: what is installed is what there is. It is run
+	// beside the agent, and calls Agent.Look when something has changed.
+	Provisioner Provisioner
 	// DataDir is an absolute folder for what the agent must remember. Required.
 	// Engines that run are known by it: keep it over restarts and upgrades.
 	DataDir string

@@ -91,6 +91,10 @@ func (b *factsBox) current() (inventory.Facts, string) {
 	return *b.facts, b.hash
 }
 
+// Look asks for facts to be found anew, soon: something was installed or taken
+// away. It does not block, and may be called at any time.
+func (a *Agent) Look() { notify(a.facts.look) }
+
 func (a *Agent) factsLoop(ctx context.Context) {
 	t := time.NewTicker(a.cfg.Times.Facts)
 	defer t.Stop()
@@ -133,6 +137,10 @@ func (a *Agent) probe(ctx context.Context) inventory.Facts {
 	if a.cfg.MgmtAddr != "" {
 		f.MgmtAddr = a.cfg.MgmtAddr
 	}
+	if p := a.cfg.Provisioner; p != nil {
+		p.Found(f)
+		f.Provision = p.Status()
+	}
 	if len(a.cfg.Labels) > 0 {
 		labels := maps.Clone(a.cfg.Labels)
 		for k, v := range f.Labels {
@@ -146,6 +154,13 @@ func (a *Agent) probe(ctx context.Context) inventory.Facts {
 		f.Engines = []inventory.Engine{}
 		for _, e := range a.cfg.Engines {
 			f.Engines = append(f.Engines, e.Installed(ctx)...)
+		}
+	}
+	for _, e := range a.cfg.Engines {
+		for _, p := range a.provisioned(e.Name()) {
+			if !slices.Contains(f.Engines, p.Build) {
+				f.Engines = append(f.Engines, p.Build)
+			}
 		}
 	}
 	return f

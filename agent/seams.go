@@ -80,6 +80,20 @@ type Adapters interface {
 	Unload(ctx context.Context, e protocol.Endpoint, name string) error
 }
 
+// Provisioner installs the builds of engines that a node is to have. Want, Found
+// and Status do not block; Run works until ctx ends. *provision.Installer is one.
+type Provisioner interface {
+	// Want says which builds are wanted, by engine: auto, none or a build.
+	Want(choices map[string]string)
+	// Found says what the node is.
+	Found(f inventory.Facts)
+	// Status lists what is wanted, under way or failed. Never nil.
+	Status() []inventory.EngineInstall
+	// Programs lists the proved builds of an engine, the one for new shards first.
+	Programs(engine string) []protocol.Program
+	Run(ctx context.Context) error
+}
+
 // Control is the control plane as the agent sees it. Methods block until they
 // are answered or ctx ends. Refusals are *protocol.Error.
 type Control interface {

@@ -31,11 +31,11 @@ func (s *shard) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	engine, build, err := s.a.pick(ctx, d)
+	engine, program, err := s.a.pick(ctx, d)
 	if err != nil {
 		return err
 	}
-	at := protocol.Launch{Host: host, Build: build}
+	at := protocol.Launch{Host: host, Build: program.Build, Program: program.Path}
 	if err := s.fetch(ctx, d, &at); err != nil {
 		return err
 	}
@@ -78,22 +78,34 @@ func (a *Agent) engineHost(ctx context.Context) (string, error) {
 	return "127.0.0.1", nil
 }
 
-// pick finds the engine and the build that a shard wants.
-func (a *Agent) pick(ctx context.Context, d protocol.DesiredShard) (Engine, inventory.Engine, error) {
+// pick finds the engine and the build that a shard wants: one that was installed
+// for this node before one that was found on it.
+func (a *Agent) pick(ctx context.Context, d protocol.DesiredShard) (Engine, protocol.Program, error) {
 	e := a.engines[d.Engine]
 	if e == nil {
-		return nil, inventory.Engine{}, failed(protocol.CauseEngine, fmt.Sprintf("this agent knows no engine %q; it knows %s", clip(string(d.Engine)), a.engineNames()))
+		return nil, protocol.Program{}, failed(protocol.CauseEngine, fmt.Sprintf("this agent knows no engine %q; it knows %s", clip(string(d.Engine)), a.engineNames()))
 	}
-	builds := e.Installed(ctx)
+	builds := a.provisioned(d.Engine)
+	for _, b := range e.Installed(ctx) {
+		builds = append(builds, protocol.Program{Build: b})
+	}
 	for _, b := range builds {
-		if d.Build == "" || b.Build == d.Build {
+		if d.Build == "" || b.Build.Build == d.Build {
 			return e, b, nil
 		}
 	}
 	if d.Build != "" && len(builds) > 0 {
-		return nil, inventory.Engine{}, failed(protocol.CauseEngine, fmt.Sprintf("build %q of %s is not installed on this node; install it, or leave the build out of the profile", clip(d.Build), d.Engine))
+		return nil, protocol.Program{}, failed(protocol.CauseEngine, fmt.Sprintf("build %q of %s is not installed on this node; install it, or leave the build out of the profile", clip(d.Build), d.Engine))
 	}
-	return nil, inventory.Engine{}, failed(protocol.CauseEngine, fmt.Sprintf("%s is not installed on this node; install it, or keep the model away by labels", d.Engine))
+	return nil, protocol.Program{}, failed(protocol.CauseEngine, fmt.Sprintf("%s is not installed on this node; install it, or keep the model away by labels", d.Engine))
+}
+
+// provisioned are the builds of an engine that were installed for this node.
+func (a *Agent) provisioned(e catalog.Engine) []protocol.Program {
+	if a.cfg.Provisioner == nil {
+		return nil
+	}
+	return a.cfg.Provisioner.Programs(string(e))
 }
 
 func (a *Agent) engineNames() string {

@@ -85,6 +85,28 @@ func (r *Registry) adopt(s NodeSettings) *Node {
 	return &next
 }
 
+// SetBuild chooses the build of an engine on a node and answers the node as it is
+// then. What is no build is refused with an error that matches ErrBuild.
+func (r *Registry) SetBuild(ctx context.Context, id NodeID, engine, build string, by Author) (*Node, error) {
+	if err := CheckBuild(engine, build); err != nil {
+		return nil, err
+	}
+	n, err := r.change(ctx, id, by, func(s *NodeSettings) bool {
+		if s.EngineBuilds[engine] == build {
+			return false
+		}
+		if s.EngineBuilds == nil {
+			s.EngineBuilds = map[string]string{}
+		}
+		s.EngineBuilds[engine] = build
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("choose build %s of %s for node %s: %w", build, engine, id, err)
+	}
+	return n, nil
+}
+
 // Forget removes a node that is lost, or unreachable with nothing allocated;
 // else the error matches ErrState and says what to do.
 func (r *Registry) Forget(ctx context.Context, id NodeID, by Author) error {

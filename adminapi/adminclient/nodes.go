@@ -30,6 +30,11 @@ func (c *Client) SetNodeState(ctx context.Context, id string, in view.NodeStateR
 	return post[view.NodeState](ctx, c, in, "nodes", id, "state")
 }
 
+// SetBuild chooses the build of an engine on a node.
+func (c *Client) SetBuild(ctx context.Context, id string, in view.NodeEngineRequest) (view.NodeEngineRequest, error) {
+	return post[view.NodeEngineRequest](ctx, c, in, "nodes", id, "engines")
+}
+
 // RemoveNode forgets a node that is gone.
 func (c *Client) RemoveNode(ctx context.Context, id string) (view.NodeRemoved, error) {
 	return remove[view.NodeRemoved](ctx, c, "nodes", id)

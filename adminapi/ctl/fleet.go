@@ -69,6 +69,7 @@ func (o outside) nodes() *cli.Command {
 		o.leaf(leaf{name: "cordon", usage: "Keep new replicas off a node", args: node, flags: reason, ops: []string{"SetNodeState"}, do: nodeState("cordoned")}),
 		o.leaf(leaf{name: "drain", usage: "Move everything off a node, replacements first", args: node, flags: reason, ops: []string{"SetNodeState"}, do: nodeState("draining")}),
 		o.leaf(leaf{name: "label", usage: "Change the operators' labels of a node", args: []string{"NODE", "KEY=VALUE|KEY-"}, more: true, ops: []string{"SetLabels"}, do: labelNode}),
+		o.leaf(leaf{name: "engine", usage: "Choose the build of an engine on a node", args: []string{"NODE", "ENGINE", "BUILD"}, ops: []string{"SetBuild"}, do: setBuild}),
 		o.leaf(leaf{name: "rm", usage: "Remove a node for good", args: node, ops: []string{"RemoveNode"}, do: removeNode}),
 		o.leaf(leaf{name: "logs", usage: "Show the log of an agent or of one shard's engine", args: node, ops: []string{"NodeLogs"}, do: nodeLogs, flags: []cli.Flag{
 			&cli.StringFlag{Name: "shard", Usage: "the shard whose engine's log is wanted; the agent's own when left out"},
@@ -127,6 +128,14 @@ func nodeState(state string) func(context.Context, *session) error {
 		}
 		return s.say(v, "Node %s is %s.", v.ID, v.State)
 	}
+}
+
+func setBuild(ctx context.Context, s *session) error {
+	v, err := s.client.SetBuild(ctx, s.arg(0), view.NodeEngineRequest{Engine: s.arg(1), Build: s.arg(2)})
+	if err != nil {
+		return err
+	}
+	return s.say(v, "Node %s is to have the build %s of %s; ctl nodes get %s shows how far it is.", s.arg(0), v.Build, v.Engine, s.arg(0))
 }
 
 // labelNode sets key=value and removes key-.

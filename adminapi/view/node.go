@@ -147,6 +147,12 @@ type NodeStateRequest struct {
 	Reason string `json:"reason,omitempty" doc:"kept in the audit log"`
 }
 
+// NodeEngineRequest chooses the build of an engine on a node.
+type NodeEngineRequest struct {
+	Engine string `json:"engine" doc:"vllm or llamacpp"`
+	Build  string `json:"build" doc:"auto, none, or a build such as cu129"`
+}
+
 // LabelsRequest changes the operators' labels of a node.
 type LabelsRequest struct {
 	Labels map[string]*string `json:"labels" doc:"a text sets a label, null removes the operators' one"`

@@ -125,10 +125,7 @@ func buildsOf(n *inventory.Node, stored bool) map[string]string {
 	if len(n.Facts.Devices) == 0 || !stored {
 		return nil
 	}
-	if len(n.Settings.EngineBuilds) == 0 {
-		return map[string]string{"vllm": "auto"}
-	}
-	return n.Settings.EngineBuilds
+	return n.WantedBuilds()
 }
 
 func loadOf(n *inventory.Node, now time.Time) *Load {

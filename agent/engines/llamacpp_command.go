@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ const (
 // lists together. The key is in the environment, since every user of a machine
 // can read a command line.
 func (l *LlamaCPP) Command(d protocol.DesiredShard, at protocol.Launch) (protocol.Command, error) {
-	path := l.program.last()
+	path := cmp.Or(at.Program, l.program.last())
 	if err := errors.Join(checkLaunch(d, at), checkLlama(d, at, path), checkInstances(d, at)); err != nil {
 		return protocol.Command{}, err
 	}

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ const vllmGraceTime = 10 * time.Second
 // they do. The key is in the environment, since every user of a machine can read a
 // command line. Nothing is fetched: what it needs is on the disk.
 func (v *VLLM) Command(d protocol.DesiredShard, at protocol.Launch) (protocol.Command, error) {
-	path := v.path(at.Build.Build)
+	path := cmp.Or(at.Program, v.path(at.Build.Build))
 	memory, lack := vllmMemory(d, at)
 	if err := errors.Join(checkLaunch(d, at), checkVLLM(d, at, path), checkInstances(d, at), lack); err != nil {
 		return protocol.Command{}, err

@@ -45,7 +45,7 @@ func desiredShard(r *reconciler.Replica, s reconciler.Shard, fleet *inventory.Sn
 		d.Adapters = append(d.Adapters, protocol.DesiredFile{Name: string(a.Name), Path: path.Base(a.Source), From: []string{a.Source}})
 	}
 	if n := fleet.Node(s.Spot.Node); n != nil && d.Build == "" {
-		d.Build = n.Settings.EngineBuilds[string(p.Engine)]
+		d.Build = n.ChosenBuild(string(p.Engine))
 	}
 	if len(r.Shards) > 1 {
 		joinGroup(&d, r, s, fleet)

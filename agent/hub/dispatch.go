@@ -54,11 +54,19 @@ func (h *Hub) Dispatch(_ context.Context, epoch int64, replicas []reconciler.Rep
 			n.shards = append(n.shards, desiredShard(r, s, fleet, h.cfg.EngineKey))
 		}
 	}
-	for id, n := range next {
+	for _, n := range next {
 		slices.SortFunc(n.shards, func(a, b protocol.DesiredShard) int { return cmp.Compare(a.Shard, b.Shard) })
-		if node := fleet.Node(id); node != nil {
-			n.builds = maps.Clone(node.Settings.EngineBuilds)
+	}
+	// Engines are installed before the first replica is placed, which needs one.
+	for _, node := range fleet.Nodes() {
+		builds := node.WantedBuilds()
+		if len(builds) == 0 {
+			continue
 		}
+		if next[node.ID] == nil {
+			next[node.ID] = &nodeOrders{shards: []protocol.DesiredShard{}}
+		}
+		next[node.ID].builds = maps.Clone(builds)
 	}
 	return h.replace(epoch, next)
 }
@@ -110,7 +118,7 @@ func number(next, last map[inventory.NodeID]*nodeOrders, same bool) {
 }
 
 func emptied(n *nodeOrders) *nodeOrders {
-	if len(n.shards) == 0 {
+	if len(n.shards) == 0 && len(n.builds) == 0 {
 		return n
 	}
 	return &nodeOrders{version: n.version + 1, shards: []protocol.DesiredShard{}}

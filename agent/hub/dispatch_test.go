@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -134,6 +135,26 @@ func TestDesiredShard(t *testing.T) {
 	}
 	if s.Files[0].From[0] != "https://h/m/w.gguf" || s.Files[1].From[0] != "https://h/m/mmproj.gguf" || s.Adapters[0].From[0] != "https://h/a/lora.gguf" {
 		t.Errorf("files come from %+v, adapters from %+v", s.Files, s.Adapters)
+	}
+}
+
+// TestWantedBuilds holds that a node is told which engines it should have before
+// anything is placed there, and that a choice left to it is no build of a shard.
+func TestWantedBuilds(t *testing.T) {
+	t.Parallel()
+	h, reg := inMemory(t, hub.Config{})
+	reg.Apply("n1", inventory.Report{Facts: &inventory.Facts{Devices: []inventory.Device{{Label: "0", Class: "H100-80"}}}}, time.Now())
+	reg.nodes["n2"] = &inventory.Node{ID: "n2", Settings: inventory.NodeSettings{EngineBuilds: map[string]string{"sim": "auto", "vllm": "none"}}}
+	if err := h.Dispatch(t.Context(), 1, []reconciler.Replica{replica("m-1", reconciler.Run, "n2")}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := h.Sync(t.Context(), "n1", protocol.Sync{Node: "n1"})
+	if err != nil || len(d.Shards) != 0 || !maps.Equal(d.Engines, map[string]string{"vllm": "auto"}) {
+		t.Errorf("a node with devices and no replica is told %+v, %v", d, err)
+	}
+	d, err = h.Sync(t.Context(), "n2", protocol.Sync{Node: "n2"})
+	if err != nil || len(d.Shards) != 1 || d.Shards[0].Build != "" || d.Engines["sim"] != "auto" {
+		t.Errorf("a node that may choose is told %+v, %v", d, err)
 	}
 }
 

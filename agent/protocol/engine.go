@@ -17,8 +17,10 @@ type Launch struct {
 	Port int
 	// Dir is the shard's private folder, 0700; the engine may write there.
 	Dir string
-	// Build is the installed build that was chosen.
-	Build inventory.Engine
+	// Build is the installed build that was chosen, Program its program where it
+	// was installed by the agent, absolute. Empty: the driver knows where it is.
+	Build   inventory.Engine
+	Program string
 	// Devices are the shard's, in its order, as this machine found them. Nil: it
 	// did not say; one that it does not know has an index alone.
 	Devices []inventory.Device
@@ -29,6 +31,13 @@ type Launch struct {
 	// replica on several nodes.
 	Addr      string
 	Interface string
+}
+
+// Program is one build of an engine that the agent installed.
+type Program struct {
+	Build inventory.Engine
+	// Path is the engine's program, absolute.
+	Path string
 }
 
 // NamedFile is a file on disk with the name clients use for it.

@@ -54,6 +54,10 @@ type enginesFile struct {
 	LlamaServer string `json:"llama_server,omitempty"`
 	// VLLM are paths of vllm, one for each build. Empty: looked up on the PATH.
 	VLLM []string `json:"vllm,omitempty"`
+	// Mirror is the address of builds to install, ManifestSHA256 the hash of its
+	// manifest.json. Empty: what is installed is what there is.
+	Mirror         string `json:"mirror,omitempty"`
+	ManifestSHA256 string `json:"manifest_sha256,omitempty"`
 }
 
 // fabricFile says how ports for fabrics are read.

@@ -17,6 +17,7 @@ import (
 	"llmgw.io/llmgw/agent/engines"
 	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/logs"
+	"llmgw.io/llmgw/agent/provision"
 	"llmgw.io/llmgw/agent/uplink"
 )
 
@@ -59,16 +60,29 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	a, err := agent.New(agent.Config{
+	var a *agent.Agent
+	installer, err := provision.New(provision.Config{
+		Dir: filepath.Join(f.DataDir, "engines"), Mirror: f.Engines.Mirror, Pin: f.Engines.ManifestSHA256, Reach: f.reach(),
+		Changed: func() { a.Look() }, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	a, err = agent.New(agent.Config{
 		Node: client.Node(), Control: client, Prober: prober, Scanner: prober.Fabric(), Engines: []agent.Engine{set.LlamaCPP, set.VLLM, set.Sim},
 		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
-		LogFile: path, Reach: fetch.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP},
+		LogFile: path, Reach: f.reach(), Provisioner: installer,
 		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Isolation: f.Isolation, Logger: logger,
 	})
 	if err != nil {
 		return err
 	}
 	return a.Run(ctx)
+}
+
+// reach is what fetching may reach.
+func (f *file) reach() fetch.Reach {
+	return fetch.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP}
 }
 
 // weights are the folders of weights; without any, one in the data folder.

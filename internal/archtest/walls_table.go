@@ -65,6 +65,7 @@ func machineWalls() []wall {
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
 		{room: "agent/gate", may: []string{"internal/pki", "internal/socket", "router/upstream"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
+		{room: "agent/provision", may: []string{"agent/fetch", "agent/protocol", "inventory", "internal/durable"}},
 		{room: "agent/process", may: []string{"agent/protocol"}},
 		{room: "agent/logs", may: []string{"internal/durable"}},
 		{room: "agent/uplink", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/pki"}},
@@ -99,6 +100,7 @@ func roofWalls() []wall {
 		}},
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
 			"agent", "agent/discovery", "agent/discovery/ports", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
+			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/provision", "agent/uplink",
 			"cmd/llmgw-agent/...",
 		}},
 		{room: "cmd/llmgw-agent/gatecmd", freeTests: true, may: []string{"agent/gate"}},
