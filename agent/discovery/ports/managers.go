@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"llmgw.io/llmgw/inventory"
@@ -197,10 +199,23 @@ func (r *Reader) ask(ctx context.Context, path, name string, args ...string) ([]
 	}
 	out, err := r.tool(ctx, askLimit, mostAnswer, path, args...)
 	if err != nil {
-		if _, missing := os.Stat(r.sys("class/infiniband_mad")); missing != nil {
-			return nil, fmt.Errorf("%w; load the kernel's module ib_umad", err)
-		}
-		return nil, err
+		return nil, r.advise(err)
 	}
 	return out, nil
+}
+
+// advise adds the next step to a tool's complaint that it cannot open the way to
+// the fabric.
+func (r *Reader) advise(err error) error {
+	if !strings.Contains(err.Error(), "open") {
+		return err // the way is open, and nobody answers
+	}
+	devices, _ := filepath.Glob(filepath.Join(r.cfg.Dev, "infiniband/umad*"))
+	if _, missing := os.Stat(r.sys("class/infiniband_mad")); missing != nil {
+		return fmt.Errorf("%w; load the kernel's module ib_umad", err)
+	}
+	if len(devices) == 0 {
+		return fmt.Errorf("%w; give the agent's container the devices /dev/infiniband/umad*", err)
+	}
+	return fmt.Errorf("%w; run the agent as root, or let it use /dev/infiniband/umad*", err)
 }

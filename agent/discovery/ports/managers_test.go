@@ -178,12 +178,28 @@ func TestToolsThatAreMissing(t *testing.T) {
 	if err != nil || len(list) != 1 || !strings.Contains(list[0].SMError, "install the package infiniband-diags") || !list[0].Active {
 		t.Errorf("want an active port and which package to install, got %+v, %v", list, err)
 	}
-	f := &fabric{t: t, hears: map[string]string{"ibp3/1": "!Failed to open"}}
-	r, _ = machine(t, f)
-	r.cfg.Sys = t.TempDir() // without the folder of the module
-	one := []inventory.Port{{HCA: "ibp3", Port: 1, LinkLayer: layerInfiniBand, Active: true}}
-	if r.manage(t.Context(), one, time.Now()); !strings.Contains(one[0].SMError, "ib_umad") {
-		t.Errorf("want which module to load, got %q", one[0].SMError)
+}
+
+// A tool's complaint comes with what to do about it, as far as that can be told.
+func TestWhatToDoAboutAComplaint(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, says string
+		world      tree
+		want       string
+	}{
+		{"no module", "can't open UMAD port", tree{"sys/x": "y"}, "ib_umad"},
+		{"no devices", "can't open UMAD port", tree{"sys/class/infiniband_mad/abi_version": "5"}, "container"},
+		{"no rights", "can't open UMAD port", tree{"sys/class/infiniband_mad/abi_version": "5", "dev/infiniband/umad0": "x"}, "root"},
+		{"nobody answers", "failed: query", tree{"sys/x": "y"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := c.world.reader(t, nil).advise(errors.New(c.says)).Error()
+			if want := c.says; c.want == "" && got != want || !strings.Contains(got, c.want) || !strings.HasPrefix(got, want) {
+				t.Errorf("want %q and advice with %q, got %q", want, c.want, got)
+			}
+		})
 	}
 }
 
