@@ -23,6 +23,11 @@ LINT := $(CACHE)/tools/golangci-lint-$(TOOLS_PIN)
 LLAMA := $(CACHE)/llama
 FIND_LLAMA := export LLMGW_LLAMA_SERVER="$${LLMGW_LLAMA_SERVER:-$$(ls $(LLAMA)/bin/llama-server 2>/dev/null || command -v llama-server || true)}"
 
+# The agent calls functions of the GPU driver's library that this machine lacks, and
+# that an older driver lacks too: they are looked for when they are called. Where
+# the linker looks for all of them at the start, the agent would not even start.
+LAZY := -ldflags '-extldflags=-Wl,-z,lazy'
+
 # Systems that the code compiles for beside this one.
 # Vet needs what the compiler exports and not the code it makes, so for these it
 # makes none of it fast: a quarter less time from a cold cache.
@@ -110,7 +115,7 @@ stale: ## Fail when `make generate` changes a file.
 build: ## Build the binaries into bin/.
 	@echo "== build"
 	@$(GO) build ./...
-	@$(GO) build -o bin/ ./cmd/...
+	@$(GO) build $(LAZY) -o bin/ ./cmd/...
 
 .PHONY: examples
 examples: ## Run every example.
@@ -144,6 +149,10 @@ fabric-tools: ## Install the tools for the tests of fabrics, where root runs thi
 .PHONY: e2e
 e2e: llama build ## Long end-to-end tests: kills, cut downloads, full disks (tens of minutes).
 	@$(FIND_LLAMA); scripts/e2e.sh $(GO)
+
+.PHONY: test-gpu
+test-gpu: ## Read the GPUs of this machine beside nvidia-smi, and run an engine on one; skipped where there is none.
+	@$(FIND_LLAMA); scripts/test-gpu.sh $(GO)
 
 .PHONY: golden
 golden: ## Write golden files and scripts again; read the diff before you commit it.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"llmgw.io/llmgw/agent/discovery/gpu"
 	"llmgw.io/llmgw/agent/discovery/ports"
 	"llmgw.io/llmgw/inventory"
 )
@@ -45,6 +46,14 @@ type Config struct {
 	Toward string
 	// Version is the agent's own. May be empty.
 	Version string
+	// GPUs reads the driver of GPUs. Nil: nobody does, and the facts do not say.
+	GPUs gpu.Source
+	// GPUEvents gives what the driver said of cards since the last call. Nil:
+	// nobody listens.
+	GPUEvents func() []gpu.Event
+	// Foreign says that a process is known to be none of our engines'. Nil: nobody
+	// knows, and no memory of a device is called foreign.
+	Foreign func(pid int) bool
 }
 
 // Prober finds facts about this machine. Its methods are to be called one at a
@@ -57,6 +66,8 @@ type Prober struct {
 	slow   guard
 	cpu    cpuMeter
 	rapl   powerMeter
+	// cards is nil where nobody reads GPUs.
+	cards *gpu.Cards
 }
 
 // New makes a Prober.
@@ -83,7 +94,9 @@ func New(cfg Config) (*Prober, error) {
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
-	return &Prober{cfg: cfg, fabric: fabric, room: statRoom, avx2: hasAVX2}, nil
+	p := &Prober{cfg: cfg, fabric: fabric, room: statRoom, avx2: hasAVX2}
+	p.cards, err = p.findCards()
+	return p, err
 }
 
 // finder finds one fact. Its error says why it is not known.

@@ -24,6 +24,9 @@ func KillStrays(string, map[string]bool) int { return 0 }
 // BootID is not known here.
 func BootID() string { return "unknown" }
 
+// Foreign knows of nothing here.
+func Foreign(int) bool { return false }
+
 // FindCgroups finds none here.
 func FindCgroups(string) Cgroups { return Cgroups{} }
 

@@ -44,6 +44,9 @@ type file struct {
 	Sys  string `json:"sys,omitempty"`
 	Proc string `json:"proc,omitempty"`
 	Dev  string `json:"dev,omitempty"`
+	// NVML is the path of the GPU driver's library, libnvidia-ml.so.1, where the
+	// loader does not find it.
+	NVML string `json:"nvml,omitempty"`
 	// Log is debug, info (default), warn or error.
 	Log string `json:"log,omitempty"`
 }

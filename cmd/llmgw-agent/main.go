@@ -11,6 +11,8 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw/cmd/llmgw-agent/gatecmd"
+	"llmgw.io/llmgw/cmd/llmgw-agent/gpucmd"
+	"llmgw.io/llmgw/cmd/llmgw-agent/simcmd"
 )
 
 // version is set by the linker.
@@ -22,12 +24,12 @@ func main() {
 		Name:     "llmgw-agent",
 		Usage:    "run inference engines on this machine for a control plane",
 		Version:  version,
-		Commands: []*cli.Command{runCommand(), joinCommand(), probeCommand(), simEngineCommand(stop), gatecmd.Command(), versionCommand()},
+		Commands: append(gpucmd.Commands(), runCommand(), joinCommand(), probeCommand(), simcmd.Command(stop), gatecmd.Command(), versionCommand()),
 	}
 	err := app.Run(ctx, os.Args)
 	stop()
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "llmgw-agent:", err)
-		os.Exit(exitCode(err))
+		os.Exit(simcmd.ExitCode(err))
 	}
 }

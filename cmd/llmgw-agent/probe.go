@@ -20,7 +20,7 @@ func probeCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			prober, _, err := f.machine(f.Control, slog.New(slog.DiscardHandler))
+			prober, _, _, err := f.machine(f.Control, slog.New(slog.DiscardHandler))
 			if err != nil {
 				return err
 			}

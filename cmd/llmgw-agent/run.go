@@ -13,12 +13,14 @@ import (
 
 	"llmgw.io/llmgw/agent"
 	"llmgw.io/llmgw/agent/discovery"
+	"llmgw.io/llmgw/agent/discovery/gpu"
 	"llmgw.io/llmgw/agent/discovery/ports"
 	"llmgw.io/llmgw/agent/engines"
 	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/logs"
 	"llmgw.io/llmgw/agent/provision"
 	"llmgw.io/llmgw/agent/uplink"
+	"llmgw.io/llmgw/cmd/llmgw-agent/gpucmd"
 )
 
 func runCommand() *cli.Command {
@@ -56,10 +58,11 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	prober, set, err := f.machine(client.Control(), logger)
+	prober, set, watch, err := f.machine(client.Control(), logger)
 	if err != nil {
 		return err
 	}
+	go func() { _ = watch.Run(ctx) }()
 	var a *agent.Agent
 	installer, err := provision.New(provision.Config{
 		Dir: filepath.Join(f.DataDir, "engines"), Mirror: f.Engines.Mirror, Pin: f.Engines.ManifestSHA256, Reach: f.reach(),
@@ -94,10 +97,10 @@ func (f *file) weights() []string {
 }
 
 // machine makes what finds facts and what starts engines.
-func (f *file) machine(control []string, logger *slog.Logger) (*discovery.Prober, *engines.Set, error) {
+func (f *file) machine(control []string, logger *slog.Logger) (*discovery.Prober, *engines.Set, *gpu.Watch, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, nil, fmt.Errorf("find this program's own path: %w", err)
+		return nil, nil, nil, fmt.Errorf("find this program's own path: %w", err)
 	}
 	set := engines.New(engines.Config{LlamaServer: f.Engines.LlamaServer, VLLM: f.Engines.VLLM, SimEngine: self, SimVersion: version, Logger: logger})
 	toward := ""
@@ -106,13 +109,18 @@ func (f *file) machine(control []string, logger *slog.Logger) (*discovery.Prober
 			toward = u.Host
 		}
 	}
-	p, err := discovery.New(discovery.Config{
+	cfg := discovery.Config{
 		Sys: f.Sys, Proc: f.Proc, WeightsDirs: f.weights(), Labels: f.Labels, LabelList: os.Getenv("LLMGW_LABELS"),
 		ReserveMB: f.Reserve.MemoryMB, ReserveCPUs: f.Reserve.Cores, Engines: set.Installed,
 		MgmtAddr: f.MgmtAddr, Toward: toward, Version: version,
 		Ports: ports.Config{Dev: f.Dev, Exclude: f.Fabric.ExcludeHCAs},
-	})
-	return p, set, err
+	}
+	watch, err := gpucmd.Wire(&cfg, self, f.NVML, logger)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	p, err := discovery.New(cfg)
+	return p, set, watch, err
 }
 
 func versionCommand() *cli.Command {

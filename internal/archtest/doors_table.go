@@ -17,6 +17,8 @@ func doors() []door {
 		// The host.
 		{module: "github.com/klauspost/cpuid/v2", at: []string{"agent/discovery"}},
 		{module: "golang.org/x/sys", at: []string{"agent/discovery", "agent/fetch", "agent/process"}},
+		{module: "golang.org/x/sys", at: []string{"agent/discovery", "agent/fetch"}},
+		{module: "github.com/NVIDIA/go-nvml", at: []string{"agent/discovery/gpu"}},
 
 		// HTTP, rates and telemetry.
 		{module: "github.com/go-chi/chi/v5", at: []string{"adminapi", "router", "agent/hub", "examples/..."}},

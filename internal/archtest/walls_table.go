@@ -101,10 +101,13 @@ func roofWalls() []wall {
 		{room: "cmd/llmgw-agent", freeTests: true, may: []string{
 			"agent", "agent/discovery", "agent/discovery/ports", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/uplink",
 			"agent", "agent/discovery", "agent/engines", "agent/engines/simengine", "agent/fetch", "agent/logs", "agent/provision", "agent/uplink",
+			"agent", "agent/discovery", "agent/discovery/gpu", "agent/discovery/ports", "agent/engines", "agent/fetch", "agent/logs", "agent/uplink",
 			"cmd/llmgw-agent/...",
 		}},
 		{room: "cmd/llmgw-agent/gatecmd", freeTests: true, may: []string{"agent/gate"}},
+		{room: "cmd/llmgw-agent/gpucmd", freeTests: true, may: []string{"agent/discovery", "agent/discovery/gpu", "agent/process"}},
 		{room: "cmd/llmgw-agent/joincmd", freeTests: true, may: []string{"agent/uplink"}},
+		{room: "cmd/llmgw-agent/simcmd", freeTests: true, may: []string{"agent/engines/simengine"}},
 		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
 
 		// The cellar: leaves.

@@ -4,7 +4,7 @@ import "slices"
 
 // sections is the whole page, in order.
 func sections() []section {
-	return slices.Concat(fleetSections(), requestSections(), controlSections())
+	return slices.Concat(fleetSections(), gpuSections(), requestSections(), controlSections())
 }
 
 // fleetSections are nodes, their engines, and what becomes of replicas.
@@ -65,6 +65,19 @@ func fleetSections() []section {
 			{what: "node of a failed start is avoided for", value: "{placement/reconciler AvoidFor}", why: "unless nothing else fits"},
 			{what: "routers hear of a drain within", value: "{placement/reconciler routersSettle}", why: "before that, their word that nothing is in flight does not count"},
 			{what: "an agent's list without a shard is believed after", value: "{placement/reconciler listSettle}", why: "it may have been made before the order came"},
+		}},
+	}
+}
+
+// gpuSections are the GPUs of a node, and their driver.
+func gpuSections() []section {
+	return []section{
+		{title: "GPUs", rows: []row{
+			{what: "limit of reading the GPU driver", value: "{agent/discovery/gpu Limit}", why: "a driver that is slower hangs; its child is killed"},
+			{what: "pause after a reading that failed", value: "{agent/discovery/gpu firstRetry}, doubling to {agent/discovery/gpu lastRetry}", why: "each try may hang again"},
+			{what: "GPUs of a driver that does not answer are out", value: "after {agent/discovery/gpu silence}", why: "an engine on them would hang too"},
+			{what: "a GPU that works again is watched", value: "for {agent/discovery/gpu watch}", why: "many fail again at once"},
+			{what: "failures of one GPU that keep it out", value: "{agent/discovery/gpu falls} within {agent/discovery/gpu fallSpan}", why: "each costs the requests of an engine"},
 		}},
 	}
 }

@@ -32,6 +32,9 @@ type BusView struct {
 	Switches int
 	// Module is the version of the kernel's module. Empty: it is not loaded.
 	Module string
+	// Unmanaged says that there are NVSwitches and that no fabric manager runs. It
+	// is only known where all processes of the machine are visible.
+	Unmanaged bool
 }
 
 // mostRead bounds one of the kernel's files.
@@ -86,7 +89,21 @@ func Bus(sys, proc string) BusView {
 		v.Cards = append(v.Cards, c)
 	}
 	slices.SortFunc(v.Cards, func(a, b BusCard) int { return compareAddress(a.PCI, b.PCI) })
+	v.Unmanaged = v.Switches > 0 && whole(proc) && !runs(proc, "nv-fabricmanager")
 	return v
+}
+
+// whole says that the processes below procfs are those of a machine, and not of a
+// container.
+func whole(proc string) bool {
+	first := readText(filepath.Join(proc, "1", "comm"))
+	return first == "systemd" || first == "init"
+}
+
+// runs says that a process of that name runs. The kernel keeps 15 letters of it.
+func runs(proc, name string) bool {
+	names, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "comm"))
+	return slices.ContainsFunc(names, func(path string) bool { return readText(path) == name[:min(len(name), 15)] })
 }
 
 // listedCards are those that the driver's own files name. In a container they

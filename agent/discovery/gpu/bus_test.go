@@ -78,6 +78,27 @@ func TestBus(t *testing.T) {
 	}
 }
 
+// A machine with switches needs a manager. In a container nobody knows.
+func TestSwitchesWantAManager(t *testing.T) {
+	t.Parallel()
+	m := machine{t, t.TempDir()}
+	is := func(want bool, when string) {
+		t.Helper()
+		if got := m.bus().Unmanaged; got != want {
+			t.Errorf("%s: want %v, got %v", when, want, got)
+		}
+	}
+	m.file("proc/1/comm", "systemd\n")
+	is(false, "without switches")
+	m.device("0000:30:00.0", "0x10de", "0x068000", "nvidia-nvswitch")
+	is(true, "with switches and no manager")
+	m.file("proc/812/comm", "nv-fabricmanage\n")
+	is(false, "with a manager")
+	m.file("proc/812/comm", "llmgw-agent\n")
+	m.file("proc/1/comm", "llmgw-agent\n")
+	is(false, "in a container")
+}
+
 func TestDeadCardGivesNothingButOnes(t *testing.T) {
 	t.Parallel()
 	m := machine{t, t.TempDir()}

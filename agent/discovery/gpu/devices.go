@@ -25,11 +25,12 @@ type View struct {
 	Place func(pci string) Place
 	// HostMB is the machine's memory, for cards that have none of their own.
 	HostMB int64
-	// Own says whether a process is of an engine of ours. Nil: nobody knows, and
-	// no memory is called foreign.
-	Own func(pid int) bool
-	// Foreign is what was said last, by index, so that small moves are no news.
-	Foreign map[int]int64
+	// Foreign says that a process is known to be none of our engines'. Nil: nobody
+	// knows, and no memory is called foreign.
+	Foreign func(pid int) bool
+	// Told is what foreign memory was told last, by index, so that small moves are
+	// no news.
+	Told map[int]int64
 }
 
 // Place is where one card is on the machine.
@@ -159,7 +160,7 @@ func (v *View) parts(base inventory.Device, s slot) []inventory.Device {
 	var out []inventory.Device
 	for _, in := range mig.Instances {
 		d := base
-		d.Index = (base.Card+1)*100 + in.Index
+		d.Index = instanceIndex(base.Card, in.Index)
 		d.Label = fmt.Sprintf("%d/mig%d", base.Card, in.Index)
 		d.UUID, d.MemoryMB = in.UUID, in.MemoryMB
 		d.MIGProfile, d.Class = in.Profile, inventory.Class(in.Profile)
@@ -180,17 +181,17 @@ const foreignStep = 256
 
 // foreign is the memory that others' processes have of a device, in steps.
 func (v *View) foreign(index int, list []Process) int64 {
-	if v.Own == nil {
+	if v.Foreign == nil {
 		return 0
 	}
 	var mb int64
 	for _, p := range list {
-		if !v.Own(p.PID) {
+		if v.Foreign(p.PID) {
 			mb += p.UsedMB
 		}
 	}
 	up := (mb + foreignStep - 1) / foreignStep * foreignStep
-	if was, ok := v.Foreign[index]; ok && mb > was-2*foreignStep && mb <= was && (mb > 0) == (was > 0) {
+	if was, ok := v.Told[index]; ok && mb > was-2*foreignStep && mb <= was && (mb > 0) == (was > 0) {
 		return was
 	}
 	return up
@@ -232,3 +233,7 @@ func bestLinks(slots []slot, name string) int {
 	}
 	return most
 }
+
+// instanceIndex is the device's number of an instance: no card's, and no other
+// instance's.
+func instanceIndex(card, instance int) int { return (card+1)*100 + instance }

@@ -166,26 +166,26 @@ func TestACardWithoutMemoryOfItsOwn(t *testing.T) {
 // Foreign memory is told in steps, and a small move is no news.
 func TestForeignMemory(t *testing.T) {
 	t.Parallel()
-	ours := func(pid int) bool { return pid < 100 }
+	foreign := func(pid int) bool { return pid >= 100 }
 	for _, c := range []struct {
 		list []Process
-		own  func(int) bool
+		of   func(int) bool
 		was  map[int]int64
 		want int64
 	}{
-		{[]Process{{1, 70000}, {2, 500}}, ours, nil, 0},
-		{[]Process{{1, 70000}, {200, 5}}, ours, nil, 256},
-		{[]Process{{200, 1000}, {300, 500}}, ours, nil, 1536},
-		{[]Process{{200, 1400}}, ours, map[int]int64{0: 1792}, 1792},
-		{[]Process{{200, 1200}}, ours, map[int]int64{0: 1792}, 1280},
-		{[]Process{{200, 1800}}, ours, map[int]int64{0: 1792}, 2048},
-		{nil, ours, map[int]int64{0: 256}, 0},
+		{[]Process{{1, 70000}, {2, 500}}, foreign, nil, 0},
+		{[]Process{{1, 70000}, {200, 5}}, foreign, nil, 256},
+		{[]Process{{200, 1000}, {300, 500}}, foreign, nil, 1536},
+		{[]Process{{200, 1400}}, foreign, map[int]int64{0: 1792}, 1792},
+		{[]Process{{200, 1200}}, foreign, map[int]int64{0: 1792}, 1280},
+		{[]Process{{200, 1800}}, foreign, map[int]int64{0: 1792}, 2048},
+		{nil, foreign, map[int]int64{0: 256}, 0},
 		{[]Process{{200, 1000}}, nil, nil, 0}, // nobody knows whose it is
 	} {
 		x := h100(0, 0x18)
 		x.Process = c.list
 		v := view(x)
-		v.Own, v.Foreign = c.own, c.was
+		v.Foreign, v.Told = c.of, c.was
 		if got, _ := v.Devices(); got[0].ForeignMB != c.want {
 			t.Errorf("%v after %v: want %d, got %d", c.list, c.was, c.want, got[0].ForeignMB)
 		}

@@ -50,10 +50,8 @@ type record struct {
 	card Card
 	// here says that the newest snapshot has it.
 	here bool
-	// reset is why it waits for a reset, restart why for the machine's. old says
-	// that the message is from before the agent started.
+	// reset is why it waits for a reset, restart why for the machine's.
 	reset, restart string
-	old            bool
 	// bad says that it was out at the last look, lastly why, without what to do.
 	bad    bool
 	lastly string
@@ -133,12 +131,9 @@ func (r *record) saw(now time.Time, c Card) {
 	done := was.Recovery != nil && *was.Recovery != 0 && c.State.Recovery != nil && *c.State.Recovery == 0
 	anew := was.Energy != nil && c.State.Energy != nil && *c.State.Energy < *was.Energy
 	if back || done || anew {
-		r.reset, r.restart, r.old = "", "", false
+		r.reset, r.restart = "", ""
 	}
 	r.card, r.here = c, true
-	if r.old && c.State.Recovery != nil && *c.State.Recovery == 0 {
-		r.reset, r.restart, r.old = "", "", false // the driver knows what was done since
-	}
 	since(&r.slowed, now, c.State.Slowed != nil && *c.State.Slowed&slowedBits != 0)
 	since(&r.joins, now, c.Fabric != nil && (c.Fabric.State == fabricInProgress || c.Fabric.State == fabricNotStarted))
 	if c.LinksUp != nil {
@@ -172,7 +167,7 @@ func (h *Health) Hear(now time.Time, e Event) {
 func (r *record) heard(now time.Time, e Event) {
 	what, text := meaning(e)
 	if what != ignored && what != told && e.Old && r.card.State.Recovery != nil && *r.card.State.Recovery == 0 {
-		return
+		return // the card knows what was done since
 	}
 	switch what {
 	case ignored:
@@ -180,9 +175,9 @@ func (r *record) heard(now time.Time, e Event) {
 		r.notes = slices.DeleteFunc(r.notes, func(n note) bool { return n.text == text })
 		r.notes = append(r.notes, note{text, now})
 	case wantsReset:
-		r.reset, r.old = text, e.Old
+		r.reset = text
 	case wantsRestart:
-		r.restart, r.old = text, e.Old
+		r.restart = text
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package simcmd
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"llmgw.io/llmgw/agent/engines/simengine"
 )
 
-// simEngineCommand gives the process's signals to the simulated engine.
-func simEngineCommand(release func()) *cli.Command {
+// Command is the command. It gives the process's signals to the simulated engine.
+func Command(release func()) *cli.Command {
 	return &cli.Command{
 		Name:            "sim-engine",
 		Usage:           "run the simulated engine; -h lists its flags",
@@ -22,9 +22,9 @@ func simEngineCommand(release func()) *cli.Command {
 	}
 }
 
-// exitCode is what the process exits with: the simulated engine's own code where
+// ExitCode is what the process exits with: the simulated engine's own code where
 // it says one.
-func exitCode(err error) int {
+func ExitCode(err error) int {
 	if exit, ok := errors.AsType[*simengine.ExitError](err); ok {
 		return exit.Code
 	}
