@@ -179,7 +179,10 @@ func environment(own []string, dir string) []string {
 // them. Files of others are as these made them.
 func (a *Agent) openWeights(path string) error {
 	in, err := filepath.Rel(a.cfg.WeightsDirs[0], path)
-	if err != nil || !filepath.IsLocal(in) {
+	if err != nil {
+		return err
+	}
+	if !filepath.IsLocal(in) {
 		return nil
 	}
 	for at := path; ; at = filepath.Dir(at) {
