@@ -70,7 +70,7 @@ func sameShards(a, b []inventory.ShardStatus) bool {
 func sameShard(a, b inventory.ShardStatus) bool {
 	return a.ID == b.ID && a.State == b.State && a.Since.Equal(b.Since) && a.Starts == b.Starts && a.Adopted == b.Adopted &&
 		a.Model == b.Model && a.Profile == b.Profile && a.Address == b.Address &&
-		a.Error == b.Error && a.Cause == b.Cause && slices.Equal(a.LastLines, b.LastLines)
+		a.Error == b.Error && a.Cause == b.Cause && slices.Equal(a.LastLines, b.LastLines) && slices.Equal(a.Adapters, b.Adapters)
 }
 
 // nodeBetween is a node that changed; old nil gives all of it.
