@@ -221,7 +221,7 @@ func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend 
 	keys := make(map[reconciler.ReplicaID]string, len(v.Replicas))
 	for i := range v.Replicas {
 		r := &v.Replicas[i]
-		address, reachable, ok := leading(r, v.Fleet)
+		address, loaded, reachable, ok := leading(r, v.Fleet)
 		if !ok || r.Phase == reconciler.Stop {
 			continue
 		}
@@ -234,7 +234,9 @@ func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend 
 			ByPlace: r.Profile.Engine == catalog.EngineLlamaCPP, Slots: slotsOf(&r.Profile),
 		}
 		for _, a := range r.Adapters {
-			e.Adapters = append(e.Adapters, a.Name)
+			if loaded == nil || slices.Contains(loaded, string(a.Name)) {
+				e.Adapters = append(e.Adapters, a.Name)
+			}
 		}
 		out[r.Model] = append(out[r.Model], e)
 	}
@@ -256,22 +258,22 @@ func slotsOf(p *catalog.Profile) int {
 }
 
 // leading finds the address of a replica all of whose shards said that they are
-// ready.
-func leading(r *reconciler.Replica, fleet *inventory.Snapshot) (address string, reachable, ok bool) {
+// ready, and the adapters that its engine has loaded; nil: it does not say.
+func leading(r *reconciler.Replica, fleet *inventory.Snapshot) (address string, adapters []string, reachable, ok bool) {
 	reachable = true
 	for _, s := range r.Shards {
 		n := fleet.Node(s.Spot.Node)
 		if n == nil {
-			return "", false, false
+			return "", nil, false, false
 		}
 		st, known := n.Shard(string(s.ID))
 		if !known || st.State != inventory.ShardReady {
-			return "", false, false
+			return "", nil, false, false
 		}
 		reachable = reachable && n.Hearing == inventory.Heard
 		if s.Rank == 0 {
-			address = st.Address
+			address, adapters = st.Address, st.Adapters
 		}
 	}
-	return address, reachable, address != ""
+	return address, adapters, reachable, address != ""
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
 )
 
 // vllmGraceTime is how long requests that are still there at the first TERM may go
@@ -38,7 +39,7 @@ func (v *VLLM) Command(d protocol.DesiredShard, at protocol.Launch) (protocol.Co
 	args = append(args, vllmLimits(d)...)
 	args = append(args, vllmShape(d)...)
 	args = append(args, memory...)
-	if rooms(d, at) {
+	if catalog.RoomForAdapters(d.Engine, d.Args, len(at.Adapters)) {
 		args = append(args, vllmAdapters(d, at.Adapters)...)
 	}
 	if knows(at.Build.Version, vllmQuietPaths) {
@@ -87,12 +88,6 @@ func vllmLimits(d protocol.DesiredShard) []string {
 	return args
 }
 
-// rooms reports whether the engine is to have room for adapters: it has some, or
-// the profile makes room for those to come.
-func rooms(d protocol.DesiredShard, at protocol.Launch) bool {
-	return len(at.Adapters) > 0 || given(d.Args, "--max-loras", "--max-cpu-loras", "--max-lora-rank")
-}
-
 // vllmAdapters loads adapters at the start. vLLM changes them while it runs only
 // with one process in front of all its ranks.
 func vllmAdapters(d protocol.DesiredShard, as []protocol.NamedFile) []string {
@@ -120,7 +115,7 @@ func vllmEnvironment(d protocol.DesiredShard, at protocol.Launch, path string) [
 		"CUDA_DEVICE_ORDER=PCI_BUS_ID",
 		"CUDA_VISIBLE_DEVICES=" + visible(d, at),
 	}
-	if rooms(d, at) {
+	if catalog.RoomForAdapters(d.Engine, d.Args, len(at.Adapters)) {
 		own = append(own, "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True")
 	}
 	if d.Cores > 0 {

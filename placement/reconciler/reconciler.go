@@ -34,6 +34,7 @@ func (r Reconciler) Step(w World, m Memory) (Plan, Memory) {
 	s.brake()
 	for _, g := range s.groups {
 		s.observe(g)
+		s.adapt(g)
 		s.fail(g)
 		s.forgive(g)
 		s.giveWay(g)

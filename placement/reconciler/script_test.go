@@ -3,6 +3,7 @@ package reconciler_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 // TestScripts runs the worlds of testdata. A file is one world, made by the
 // command fleet; each line of a do block is one of:
 //
-//	model NAME min=1 max=2 idle=10m class=batch gpu=1 shards=2 drain=1m context=4096 window=08:00-18:00/3
+//	model NAME min=1 max=2 idle=10m class=batch gpu=1 shards=2 drain=1m context=4096 window=08:00-18:00/3 engine=vllm adapters=a,b
 //	remove NAME
 //	ask NAME waiting=1 inflight=2        a request asks now
 //	use REPLICA inflight=1 slowness=1.5  a request of a replica begins or ends now, and how slow it was measured
@@ -37,7 +38,7 @@ import (
 //	hold DOMAIN from=10m until=1h : reason   from=0s carries out at once
 //	unhold DOMAIN · plan-hold DOMAIN from=10m
 //	headroom MODEL limit=3
-//	health · events · replicas · brake · traces · contexts
+//	health · events · replicas · brake · traces · contexts · adapters
 //
 // A node of the form of:REPLICA is the one on which its leading shard is or was.
 func TestScripts(t *testing.T) {
@@ -174,12 +175,33 @@ func (b *sandbox) do(line string) (string, error) {
 		return fmt.Sprintf("brake: on for %s, %s\n", b.now.Sub(b.last.Brake.Since), b.last.Brake.Reason), nil
 	case "contexts":
 		return b.showContexts(), nil
+	case "adapters":
+		return b.showAdapters(), nil
 	case "traces":
 		return b.showTraces(), nil
 	default:
 		return "", fmt.Errorf("there is no such line")
 	}
 	return "", nil
+}
+
+// showAdapters tells which adapters each replica is ordered with, and whether a
+// rollout would replace it.
+func (b *sandbox) showAdapters() string {
+	var out strings.Builder
+	x := b.world().Catalog
+	for _, id := range slices.Sorted(maps.Keys(b.replicas)) {
+		r := b.replicas[id]
+		fmt.Fprintf(&out, "%s:", id)
+		for _, a := range r.Adapters {
+			fmt.Fprintf(&out, " %s", a.Name)
+		}
+		if reconciler.Outdated(x, &r) {
+			out.WriteString(" (outdated)")
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
 }
 
 func (b *sandbox) model(w words) error {
@@ -199,10 +221,18 @@ func (b *sandbox) model(w words) error {
 	if n := w.num("gpu", 1); n > 0 {
 		p.GPU = &catalog.GPU{Count: n}
 	}
+	if e := w.by["engine"]; e != "" {
+		p.Engine = catalog.Engine(e)
+	}
 	old := b.models[name]
 	m := catalog.Model{Name: name, Class: catalog.Class(w.by["class"]), Scaling: scaling, Profiles: []catalog.Profile{p}}
 	if apart, ok := w.by["apart"]; ok {
 		m.Apart = []catalog.Name{catalog.Name(apart)}
+	}
+	if names := w.by["adapters"]; names != "" {
+		for a := range strings.SplitSeq(names, ",") {
+			m.Adapters = append(m.Adapters, catalog.Adapter{Name: catalog.Name(a), Source: "file:///w/" + a})
+		}
 	}
 	b.models[name] = catalog.Entry{Revision: old.Revision + 1, Model: m}
 	return nil
