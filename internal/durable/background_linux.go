@@ -16,7 +16,7 @@ const mostFiles = 2
 // of one that is over. In that of a 32-bit system of the other byte order two
 // fields change places that are zero here.
 type order struct {
-	data   uint64
+	_      uint64
 	_      [2]uint32
 	opcode uint16
 	_      int16
@@ -28,8 +28,9 @@ type order struct {
 }
 
 type event struct {
-	data, order  uint64
-	result, more int64
+	_      [2]uint64
+	result int64
+	_      int64
 }
 
 // opFsync is IOCB_CMD_FSYNC.
