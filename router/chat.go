@@ -22,7 +22,7 @@ var chat = endpoint{path: openai.Chat, name: "chat", streams: true}
 // serve carries one request to a replica and back. Its steps, in this order:
 // who asks, what the body says, which model it is, whether the key may use it,
 // and then the replicas, until one has answered. The row is written on the way
-// out, whatever happened.
+// out, whatever happened. Of a stream the rest is carried here.
 func (r *Router) serve(w http.ResponseWriter, req *http.Request, ep endpoint) {
 	x := r.begin(w, req, ep)
 	defer x.end()
@@ -31,7 +31,8 @@ func (r *Router) serve(w http.ResponseWriter, req *http.Request, ep endpoint) {
 		(*exchange).who,
 		(*exchange).scan,
 		(*exchange).model,
-		(*exchange).route,
+		(*exchange).begun,
+		(*exchange).carry,
 	} {
 		if f := step(x); f != nil {
 			x.fail(f)

@@ -39,6 +39,8 @@ type exchange struct {
 
 	row     storage.Request
 	settled bool
+	// rest is a stream whose first bytes are sent; nil: there is none.
+	rest *relay
 	// shown: the client has seen content, so nobody else may be asked.
 	shown bool
 	tried []string

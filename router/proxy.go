@@ -76,35 +76,60 @@ func (x *exchange) ask(g goal) *failure {
 	}
 }
 
-// attempt asks one replica and forwards its answer. What it counts as in flight
-// ends with it, whatever the end is.
-func (x *exchange) attempt(g goal, d *demand, b *Backend) (f *failure) {
-	p := x.r.replicas.get(b.ID)
-	p.inFlight.Add(1)
+// attempt asks one replica and forwards its answer, or of a stream what comes
+// first; see rest. What it counts as in flight ends with it, whatever the end is.
+func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
+	t := &try{x: x, g: g, b: b, d: d, p: x.r.replicas.get(b.ID)}
+	t.p.inFlight.Add(1)
 	d.inFlight.Add(1)
-	p.lastUsed.Store(time.Now().UnixNano())
+	t.p.lastUsed.Store(time.Now().UnixNano())
 	d.health.began(b.ID, time.Now())
-	defer func() {
-		x.over(f == nil)
-		p.lastUsed.Store(time.Now().UnixNano())
-		d.inFlight.Add(-1)
-		p.inFlight.Add(-1)
-	}()
+	defer t.leave()
 	x.note(g, b)
 	ctx, cancel := context.WithCancelCause(x.req.Context())
-	w := newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
-	defer w.done()
-	t := &try{x: x, g: g, b: b, p: p, w: w}
-	ctx, t.span = x.r.spans.attempt(ctx, g, b, x.ep.name)
-	f = t.do(ctx)
-	t.over(d, f)
-	at := &x.row.Attempts[len(x.row.Attempts)-1]
+	t.w = newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
+	t.ctx, t.span = x.r.spans.attempt(ctx, g, b, x.ep.name)
+	f := t.do()
+	if x.rest == nil {
+		t.judge(f)
+	}
+	return f
+}
+
+// judge takes note of how the attempt ended.
+func (t *try) judge(f *failure) {
+	t.close()
+	t.over(t.d, f)
+	at := &t.x.row.Attempts[len(t.x.row.Attempts)-1]
 	if f != nil {
 		at.Error = f.why
-		t.failed(ctx, f)
+		t.failed(t.ctx, f)
 	}
 	endAttempt(t.span, at)
-	return f
+	t.ok = f == nil
+}
+
+// leave ends what is counted as in flight, unless the rest of a stream is to come.
+func (t *try) leave() {
+	if t.x.rest != nil {
+		return
+	}
+	t.close() // after a panic
+	if t.w != nil {
+		t.w.done()
+	}
+	t.x.over(t.ok)
+	t.p.lastUsed.Store(time.Now().UnixNano())
+	t.d.inFlight.Add(-1)
+	t.p.inFlight.Add(-1)
+}
+
+// close ends the replica's answer; what was not read of it is not waited for.
+func (t *try) close() {
+	if t.answered != nil {
+		_ = t.answered.Close() // it was read to its end, or is of no use
+		t.answered = nil
+	}
 }
 
 // note puts the attempt into the row.
@@ -136,14 +161,18 @@ type try struct {
 	x *exchange
 	g goal
 	b *Backend
+	d *demand
 	p *replica
 	w *watch
 
-	span  trace.Span
-	first time.Time // when its first content came; zero: none has
+	ctx      context.Context
+	span     trace.Span
+	answered io.Closer // the body; nil: none yet, or closed
+	ok       bool      // it ended well
+	first    time.Time // when its first content came; zero: none has
 }
 
-func (t *try) do(ctx context.Context) *failure {
+func (t *try) do() *failure {
 	u, err := t.p.url(t.b, t.x.ep.path)
 	if err != nil {
 		return broken("bad address", "The replica cannot be reached; ask the operator to look at its address.")
@@ -152,14 +181,14 @@ func (t *try) do(ctx context.Context) *failure {
 		t.x.out.comments()
 		t.w.beats(t.x.beat) // an engine may say nothing, no header either, before its first token
 	}
-	res, err := t.x.r.cfg.Upstream.Do(t.b.ID, t.request(ctx, u))
+	res, err := t.x.r.cfg.Upstream.Do(t.b.ID, t.request(t.ctx, u))
 	if err != nil {
 		f := t.interrupted("unreachable", "The replica cannot be reached; try again in a moment.")
 		op, ok := errors.AsType[*net.OpError](err)
 		f.unreachable = f.retry && ok && op.Op == "dial"
 		return f
 	}
-	defer res.Body.Close()
+	t.answered = res.Body
 	t.x.row.Attempts[len(t.x.row.Attempts)-1].Status = res.StatusCode
 	switch {
 	case res.StatusCode/100 != 2:

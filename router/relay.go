@@ -23,6 +23,7 @@ const sentBytes = 16 << 10
 // replica can be asked when this one fails without having said anything.
 type relay struct {
 	t      *try
+	from   source
 	events openai.Stream
 	tally  openai.Tally
 	out    []byte    // events for the client
@@ -30,6 +31,7 @@ type relay struct {
 	open   bool      // nothing is held back any more
 	hide   bool      // the usage event was our wish, not the client's
 	ev     openai.Event
+	asides int // how many times events may yet be read aside
 }
 
 // relays are on the heap, and so are attempts: thousands of streams that wait
@@ -39,38 +41,57 @@ var relays = sync.Pool{New: func() any { return new(relay) }}
 func (t *try) relay(res *http.Response) *failure {
 	x := t.x
 	l := relays.Get().(*relay)
-	l.t, l.hide = t, x.asked.Stream && !x.asked.IncludeUsage
-	f := l.run(sourceOf(res.Body))
-	if x.shown {
-		x.use(&l.tally, false)
+	l.t, l.from, l.hide = t, sourceOf(res.Body), x.asked.Stream && !x.asked.IncludeUsage
+	over, f := l.run(true)
+	if !over {
+		x.rest = l
+		return nil
+	}
+	return l.over(f)
+}
+
+// over gives back what the stream held.
+func (l *relay) over(f *failure) *failure {
+	if l.t.x.shown {
+		l.t.x.use(&l.tally, false)
 	}
 	*l = relay{out: l.out[:0]}
 	relays.Put(l)
 	return f
 }
 
-// run forwards what has come. What lies there already is looked at too before
-// anything is sent, so that many events cost one system call.
-func (l *relay) run(body source) *failure {
+// run forwards what comes to the end, or until something was sent where only the
+// first is asked for.
+func (l *relay) run(first bool) (over bool, f *failure) {
 	for {
-		piece, more, err := body.Next()
+		f, over = l.step()
+		if over || first && l.t.x.shown {
+			return over, f
+		}
+	}
+}
+
+// step forwards what has come. What lies there already is looked at too before
+// anything is sent, so that many events cost one system call.
+func (l *relay) step() (f *failure, over bool) {
+	for {
+		piece, more, err := l.from.Next()
 		if err != nil {
-			return l.end(err)
+			return l.end(err), true
 		}
 		l.now = time.Now()
 		l.events.Feed(piece)
-		if f := l.takeAll(); f != nil {
-			return l.stop(f)
+		if f := l.look(); f != nil {
+			return l.stop(f), true
 		}
 		if l.events.Err() != nil {
-			return l.stop(broken("event too large", "The replica sent an event that is too large; ask for a shorter answer."))
+			return l.stop(broken("event too large", "The replica sent an event that is too large; ask for a shorter answer.")), true
 		}
 		if more && len(l.out) < sentBytes {
 			continue
 		}
-		if f := l.flush(); f != nil {
-			return f
-		}
+		f := l.flush()
+		return f, f != nil
 	}
 }
 

@@ -67,6 +67,9 @@ func (t *Tally) Add(ev *Event) Facts {
 	return f
 }
 
+// Learnt reports whether events were seen of which the next one is likely to differ in one text only.
+func (t *Tally) Learnt() bool { return t.like.learnt > 0 }
+
 // part adds a usage that is one choice's alone. An engine that counts so sends one for each choice at its end.
 func (t *Tally) part(f *Facts) {
 	if !f.PerChoice || f.Source != UsageReported || f.Ended == 0 && !f.UsageOnly() {
