@@ -51,30 +51,69 @@ func (a *ask) fail(err error) {
 	_ = a.out.CloseWithError(err)
 }
 
-// Logs asks a node's agent for a log and returns its stream, which the caller
-// closes. It is cleaned of control characters and bounded in time and bytes.
-// Errors match ErrNoNode, ErrAway, ErrBusy, ErrRefused or ErrTimeout; while it
-// is read, they match ErrAway when the agent or the node goes away.
-func (h *Hub) Logs(ctx context.Context, node inventory.NodeID, args protocol.LogsArgs) (io.ReadCloser, error) {
+// Ask puts one question to a node's agent and decodes its answer, one JSON
+// value, into out; within is how long the agent may take. Errors match ErrNoNode,
+// ErrAway, ErrBusy, ErrRefused or ErrTimeout.
+func (h *Hub) Ask(ctx context.Context, node inventory.NodeID, kind protocol.AskKind, args any, within time.Duration, out any) error {
+	a, err := h.question(ctx, node, kind, args, within)
+	if err != nil {
+		return err
+	}
+	// The agent ends by itself at the deadline; what it says then is still heard.
+	ctx, cancel := context.WithTimeoutCause(ctx, within+h.cfg.Limits.AskWait, fmt.Errorf("%w: %s took more than %s for %s", ErrTimeout, node, within, kind))
+	defer cancel()
+	defer h.forget(a)
+	defer func() { _ = a.in.CloseWithError(errReaderGone) }()
+	if err := h.await(ctx, a, within+h.cfg.Limits.AskWait); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { a.fail(context.Cause(ctx)) })()
+	data, err := io.ReadAll(io.LimitReader(a.in, maxAnswer+1))
+	switch {
+	case err != nil:
+		return err
+	case len(data) > maxAnswer:
+		return fmt.Errorf("%w: %s answers %s with more than %d MiB", ErrRefused, node, kind, maxAnswer>>20)
+	case depth(data) > maxDepth:
+		return fmt.Errorf("%w: the answer of %s to %s nests too deeply", ErrRefused, node, kind)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("%w: the answer of %s to %s cannot be read; is the agent's version near that of the control plane?", ErrRefused, node, kind)
+	}
+	return nil
+}
+
+// maxAnswer bounds an answer that is one value, in bytes. It may be larger than
+// a frame where the agent sends it as a stream.
+const maxAnswer = 16 << 20
+
+// question makes a question to an agent that can be asked, and puts it.
+func (h *Hub) question(ctx context.Context, node inventory.NodeID, kind protocol.AskKind, args any, within time.Duration) (*ask, error) {
 	data, err := json.Marshal(args)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.canAsk(node, protocol.AskLogs); err != nil {
+	if err := h.canAsk(node, kind); err != nil {
 		return nil, err
 	}
-	a := &ask{
-		id: rand.Text(), node: node, kind: protocol.AskLogs, args: data,
-		deadline: time.Now().Add(h.cfg.Limits.LogTime), begun: make(chan struct{}),
-	}
+	a := &ask{id: rand.Text(), node: node, kind: kind, args: data, deadline: time.Now().Add(within), begun: make(chan struct{})}
 	if d, ok := ctx.Deadline(); ok && d.Before(a.deadline) {
 		a.deadline = d
 	}
 	a.in, a.out = io.Pipe()
-	if err := h.put(a); err != nil {
+	return a, h.put(a)
+}
+
+// Logs asks a node's agent for a log and returns its stream, which the caller
+// closes. It is cleaned of control characters and bounded in time and bytes.
+// Errors are Ask's; while it is read, they match ErrAway when the agent or the
+// node goes away.
+func (h *Hub) Logs(ctx context.Context, node inventory.NodeID, args protocol.LogsArgs) (io.ReadCloser, error) {
+	a, err := h.question(ctx, node, protocol.AskLogs, args, h.cfg.Limits.LogTime)
+	if err != nil {
 		return nil, err
 	}
-	if err := h.await(ctx, a); err != nil {
+	if err := h.await(ctx, a, h.cfg.Limits.AskWait); err != nil {
 		h.forget(a)
 		_ = a.in.CloseWithError(errReaderGone) // an answer may just have begun
 		return nil, err
@@ -130,16 +169,17 @@ func (h *Hub) put(a *ask) error {
 	return nil
 }
 
-func (h *Hub) await(ctx context.Context, a *ask) error {
-	late := time.NewTimer(h.cfg.Limits.AskWait)
+// await waits until the answer begins.
+func (h *Hub) await(ctx context.Context, a *ask, patience time.Duration) error {
+	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
 	case <-a.begun:
 		return a.err
 	case <-late.C:
-		return fmt.Errorf("%w: %s took more than %s", ErrTimeout, a.node, h.cfg.Limits.AskWait)
+		return fmt.Errorf("%w: %s took more than %s", ErrTimeout, a.node, patience)
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
@@ -169,6 +209,9 @@ func (h *Hub) Answer(ctx context.Context, node inventory.NodeID, ans protocol.An
 		return refuse(protocol.CodeInvalid, "this question was answered before")
 	}
 	if stream == nil {
+		if _, err := a.out.Write(ans.Result); err != nil && !errors.Is(err, errReaderGone) {
+			return err
+		}
 		return a.out.Close()
 	}
 	stop := context.AfterFunc(ctx, func() { _ = a.out.CloseWithError(fmt.Errorf("%w: %s went away", ErrAway, node)) })

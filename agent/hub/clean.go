@@ -103,7 +103,7 @@ func clean(v reflect.Value, limit int) {
 
 // cleanMap makes the map anew: its texts cannot be changed in place.
 func cleanMap(v reflect.Value, limit int) {
-	if v.IsNil() || v.Type().Key().Kind() != reflect.String || v.Type().Elem().Kind() != reflect.String {
+	if v.IsNil() || v.Type().Key().Kind() != reflect.String {
 		return
 	}
 	out := reflect.MakeMap(v.Type())
@@ -111,7 +111,8 @@ func cleanMap(v reflect.Value, limit int) {
 		k := reflect.New(v.Type().Key()).Elem()
 		k.SetString(text(it.Key().String(), maxName))
 		e := reflect.New(v.Type().Elem()).Elem()
-		e.SetString(text(it.Value().String(), maxText))
+		e.Set(it.Value())
+		clean(e, limit)
 		out.SetMapIndex(k, e)
 	}
 	v.Set(out)
