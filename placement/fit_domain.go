@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"llmgw.io/llmgw/catalog"
-	"llmgw.io/llmgw/inventory"
 )
 
 // anyFabric is a profile's word for one physical network, whichever.
@@ -54,12 +53,10 @@ func byNVLinkDomain(q *query) refusal {
 }
 
 func byIMEX(q *query) refusal {
-	if n := q.h.node; !q.profile.NVLinkDomain || q.profile.ShardCount() == 1 || n.Facts.IMEX == "" || n.Facts.IMEX == inventory.IMEXReady {
+	if !q.profile.NVLinkDomain || q.profile.ShardCount() == 1 || q.h.node.IMEXLacks() == "" {
 		return refusal{}
 	}
-	return refusal{reason: IMEX, say: func(q *query, _ refusal) string {
-		return "its IMEX service says " + q.h.node.Facts.IMEX
-	}}
+	return refusal{reason: IMEX, say: func(q *query, _ refusal) string { return q.h.node.IMEXLacks() }}
 }
 
 func byNeighbours(q *query) refusal {

@@ -66,7 +66,7 @@ func (k *kinds) see(at int, h *host) {
 		networks--
 	}
 	key = strconv.AppendBool(append(key, '|'), networks > 0)
-	key = append(append(key, '|'), n.Facts.IMEX...)
+	key = append(append(key, '|'), n.IMEXLacks()...)
 	k.key = key
 	number, known := k.numbers[string(key)]
 	if !known {

@@ -165,7 +165,9 @@ func hostWords(n *inventory.Node) []string {
 		ports = append(ports, w)
 	}
 	out = append(out, joined("fabric=", ports, "+")...)
-	if f.IMEX != "" {
+	if c := f.IMEXChannels; c != nil {
+		out = append(out, fmt.Sprintf("imex=%s/%d", f.IMEX, *c))
+	} else if f.IMEX != "" {
 		out = append(out, "imex="+f.IMEX)
 	}
 	return out

@@ -90,8 +90,14 @@ func fabric(n *inventory.Node, v string) error {
 }
 
 func imex(n *inventory.Node, v string) error {
-	n.Facts.IMEX = v
-	return nil
+	state, channels, counted := strings.Cut(v, "/")
+	n.Facts.IMEX = state
+	if !counted {
+		return nil
+	}
+	c, err := number(channels)
+	n.Facts.IMEXChannels = &c
+	return err
 }
 
 func skew(n *inventory.Node, v string) (err error) {

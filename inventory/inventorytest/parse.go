@@ -28,7 +28,7 @@ import (
 //	engines=vllm:cu129+sim    engines with builds; "none"; absent: not said
 //	weights=q8.gguf:7+x/:80   files on disk with sizes; "none"; absent: not looked
 //	fabric=ib0+ib1@fe80       the fabrics of its ports, with the network's identity
-//	nvl=r1/1  imex=READY      the NVLink domain of its devices, and its service
+//	nvl=r1/1  imex=READY/1    the NVLink domain of its devices, its service, channels
 //	nic=0-3:PIX|4-7:PHB       devices by nearest adapter, with the path to it
 //	rack=r1  row=  room=  site=  pdu=  pool=  label.k=v    the agent's labels
 //	cordoned  draining        what people want

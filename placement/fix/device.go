@@ -10,8 +10,11 @@ import (
 
 func imex(n *inventory.Node) change {
 	return on(n, IMEX, func() (detail, text string) {
-		return "it says " + n.Facts.IMEX, "start IMEX on node " + string(n.ID)
-	}, func(n *inventory.Node) { n.Facts.IMEX = inventory.IMEXReady })
+		if s := n.Facts.IMEX; s != "" && s != inventory.IMEXReady {
+			return "it says " + s, "start IMEX on node " + string(n.ID)
+		}
+		return n.IMEXLacks(), "make an IMEX channel on node " + string(n.ID)
+	}, func(n *inventory.Node) { n.Facts.IMEX, n.Facts.IMEXChannels = inventory.IMEXReady, nil })
 }
 
 // free ends what llmgw did not start on a node's devices.

@@ -219,7 +219,7 @@ func (c *trial) do(t *testing.T, s fix.Step) {
 	case fix.Clock:
 		node(func(n *inventory.Node) { n.ClockSkew = 0 })
 	case fix.IMEX:
-		node(func(n *inventory.Node) { n.Facts.IMEX = inventory.IMEXReady })
+		node(func(n *inventory.Node) { n.Facts.IMEX, n.Facts.IMEXChannels = inventory.IMEXReady, nil })
 	case fix.Clear:
 		node(func(n *inventory.Node) {
 			devices(n, func(d *inventory.Device) { d.ForeignMB = 0 })

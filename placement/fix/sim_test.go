@@ -216,7 +216,7 @@ func (c *trial) nodeChanges(n *inventory.Node) map[string]func(n *inventory.Node
 		"uncordon": func(n *inventory.Node) { n.Settings.Wish = inventory.WishReady },
 		"reach":    func(n *inventory.Node) { n.Hearing = inventory.Heard },
 		"clock":    func(n *inventory.Node) { n.ClockSkew = 0 },
-		"imex":     func(n *inventory.Node) { n.Facts.IMEX = inventory.IMEXReady },
+		"imex":     func(n *inventory.Node) { n.Facts.IMEX, n.Facts.IMEXChannels = inventory.IMEXReady, nil },
 		"clear":    func(n *inventory.Node) { devices(n, func(d *inventory.Device) { d.ForeignMB = 0 }) },
 		"repair":   func(n *inventory.Node) { devices(n, func(d *inventory.Device) { d.Problem = "" }) },
 		"collect":  func(n *inventory.Node) { collect(n, c.unneeded[n.ID]) },
