@@ -7,8 +7,10 @@ func pureRooms() []pureRoom {
 	return []pureRoom{
 		{room: "catalog", except: []string{"service.go", "store.go"}},
 		{room: "inventory", except: []string{"registry.go", "orders.go", "holds.go", "labels.go", "store.go"}},
+		{room: "inventory/fabrics"},
 		{room: "inventory/facility"},
 		{room: "inventory/topology"},
+		{room: "inventory/nvlink"},
 		{room: "placement"},
 		{room: "placement/fix"},
 		{room: "placement/reconciler"},

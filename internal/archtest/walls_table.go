@@ -19,9 +19,11 @@ func decisionWalls() []wall {
 	return []wall{
 		// What we have, and what to serve.
 		{room: "inventory"},
+		{room: "inventory/fabrics", may: []string{"inventory"}},
 		{room: "inventory/facility", may: []string{"inventory"}},
 		{room: "inventory/topology"},
 		{room: "inventory/inventorytest", may: []string{"inventory"}},
+		{room: "inventory/nvlink", may: []string{"inventory"}},
 		{room: "catalog", may: []string{"inventory"}},
 
 		// Where, and what next.
