@@ -36,6 +36,10 @@ type File struct {
 	// {h100: H100-80}. A profile may ask by one and a node may report one; answers
 	// name the class.
 	ClassAliases inventory.ClassAliases `json:"class_aliases,omitempty"`
+	// Fabrics name the networks between nodes, for profiles and for people:
+	// [{name: ib0, match: "hca=mlx5_*,rack=r1*"}]. The first rule that matches a port
+	// names it; see [inventory.FabricRule].
+	Fabrics []inventory.FabricRule `json:"fabrics,omitempty"`
 	// Models are declared: read-only over the API.
 	Models []catalog.Model `json:"models,omitempty"`
 	// Keys are declared client keys.
@@ -249,6 +253,9 @@ func (f *File) Check() error {
 		add("debug.pprof: %q must be an address on loopback, such as 127.0.0.1:6060", f.Debug.PProf)
 	}
 	if err := catalog.CheckClassAliases(f.ClassAliases); err != nil {
+		all = append(all, err)
+	}
+	if _, err := inventory.NewFabricNames(f.Fabrics); err != nil {
 		all = append(all, err)
 	}
 	all = append(all, f.checkKeys()...)

@@ -73,6 +73,11 @@ func TestParseFileRefuses(t *testing.T) {
 		"an alias of nothing":            {"class_aliases: {h100: ''}", "class_aliases"},
 		"an alias that is no word":       {"class_aliases: {'big one': H100-80}", `class_aliases: "big one"`},
 		"an alias that stands twice":     {"class_aliases: {h100: H100-80, h100: H100-94}", "already defined"},
+		"a fabric without a match":       {"fabrics: [{name: ib0, match: mlx5}]", `fabrics[0]: match: "mlx5" is not key=value`},
+		"a fabric called any":            {"fabrics: [{name: any, match: 'hca=*'}]", `fabrics[0]: "any" cannot be the name`},
+		"a manager that is none":         {"fabrics: [{name: ib0, match: 'sm_guid=xyz'}]", "want 16 hexadecimal digits"},
+		"a network that is none":         {"fabrics: [{name: a, match: 'hca=*'}, {name: b, match: 'network=10.1'}]", "fabrics[1]: match: network=10.1"},
+		"a wildcard that is not closed":  {"fabrics: [{name: a, match: 'hca=[a'}]", "wildcards"},
 		"an instance that is a card":     {"class_aliases: {3g.40gb: H100-80}", "class_aliases: \"3g.40gb\": an instance"},
 		"a key without a hash":           {"keys: [{name: a, id: b, hash: c}]", "keys[0]"},
 	} {

@@ -184,7 +184,7 @@ func (c *ControlPlane) wireCatalog(ctx context.Context) (err error) {
 func (c *ControlPlane) wireRegistry(ctx context.Context) (err error) {
 	l := c.cfg.Settings.Limits
 	c.registry, err = inventory.NewRegistry(ctx, inventory.RegistryConfig{
-		Store: c.cfg.Store, Holds: c.cfg.Store, ClassAliases: c.cfg.Settings.ClassAliases, Logger: c.logger,
+		Store: c.cfg.Store, Holds: c.cfg.Store, ClassAliases: c.cfg.Settings.ClassAliases, Fabrics: c.cfg.Settings.Fabrics, Logger: c.logger,
 		UnreachableAfter: time.Duration(l.NodeUnreachable), LostAfter: time.Duration(l.NodeLost),
 		Cut: func(id inventory.NodeID) { c.hub.Revoke(id) },
 	}, c.started)

@@ -79,6 +79,7 @@ func (r *Registry) adopt(s NodeSettings) *Node {
 	}
 	next := *n
 	next.Settings = s
+	r.names.name(&next)
 	e := r.edit()
 	e.put(&next, true)
 	r.publish(e, true)

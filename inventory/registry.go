@@ -24,6 +24,8 @@ type RegistryConfig struct {
 	// ClassAliases are other names for classes of devices: what a node reports by
 	// an alias is known by its class. Not changed after NewRegistry.
 	ClassAliases ClassAliases
+	// Fabrics name ports. Nil: they have the names that their agents say.
+	Fabrics []FabricRule
 	// Cut ends what a node still sends. [Registry.Forget] calls it before the node
 	// leaves the snapshot, so that no late report brings it back. Nil: nothing
 	// sends on its own.
@@ -42,6 +44,7 @@ type Registry struct {
 	holds HoldStore
 	cut   func(NodeID)
 	alias ClassAliases
+	names *FabricNames
 	log   *slog.Logger
 	tick  time.Duration
 
@@ -73,7 +76,8 @@ func NewRegistry(ctx context.Context, cfg RegistryConfig, now time.Time) (*Regis
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if err := cfg.check(); err != nil {
+	names, err := NewFabricNames(cfg.Fabrics)
+	if err := errors.Join(cfg.check(), err); err != nil {
 		return nil, err
 	}
 	rows, err := cfg.Store.ListNodeSettings(ctx)
@@ -82,7 +86,7 @@ func NewRegistry(ctx context.Context, cfg RegistryConfig, now time.Time) (*Regis
 	}
 	tick := min(time.Second, cfg.UnreachableAfter/15)
 	r := &Registry{
-		store: cfg.Store, holds: cfg.Holds, cut: cfg.Cut, alias: cfg.ClassAliases, log: cfg.Logger, tick: tick,
+		store: cfg.Store, holds: cfg.Holds, cut: cfg.Cut, alias: cfg.ClassAliases, names: names, log: cfg.Logger, tick: tick,
 		changed: make(chan struct{}),
 		silence: newSilence(cfg.UnreachableAfter, cfg.LostAfter, tick, now),
 		quiet:   map[NodeID]beat{},
@@ -192,6 +196,7 @@ func (r *Registry) Apply(id NodeID, rep Report, now time.Time) {
 		old = unheard(NodeSettings{Node: id})
 		r.log.Info("node is new", "node", string(id))
 	}
+	rep.Facts = r.named(old, rep.Facts)
 	next, effect := rep.apply(old, now)
 	if effect == effectNone {
 		r.quiet[id] = beat{at: next.LastSeen, skew: next.ClockSkew}
@@ -202,6 +207,18 @@ func (r *Registry) Apply(id NodeID, rep Report, now time.Time) {
 	e := r.edit()
 	e.put(next, effect == effectDecisive)
 	r.publish(e, true)
+}
+
+// named are facts with the names that its rules give to ports. What it is given
+// is not changed.
+func (r *Registry) named(n *Node, f *Facts) *Facts {
+	if r.names == nil || f == nil {
+		return f
+	}
+	c := *n
+	c.Facts = *f
+	r.names.name(&c)
+	return &c.Facts
 }
 
 // sayHeard logs what a report changed in how far a node can be relied on.
