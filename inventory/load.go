@@ -31,6 +31,19 @@ type PortCounters struct {
 	Errors map[string]int64 `json:"errors,omitempty"`
 }
 
+// Counters are the newest of a port of the node. Nil: none was read.
+func (n *Node) Counters(p *Port) *PortCounters {
+	if n.Sample == nil {
+		return nil
+	}
+	for i := range n.Sample.Ports {
+		if c := &n.Sample.Ports[i]; c.HCA == p.HCA && c.Port == p.Port {
+			return c
+		}
+	}
+	return nil
+}
+
 // GPUSensor is what one physical card measures; MIG instances share it.
 type GPUSensor struct {
 	Card         int      `json:"card"`

@@ -83,6 +83,16 @@ func (h *Hub) Ask(ctx context.Context, node inventory.NodeID, kind protocol.AskK
 	return nil
 }
 
+// Scan has a node's agent walk the fabric of one of its ports. Errors are Ask's.
+// The map is a stranger's text: whoever reads it bounds it.
+func (h *Hub) Scan(ctx context.Context, node inventory.NodeID, args protocol.ScanArgs) (protocol.ScanResult, error) {
+	var out protocol.ScanResult
+	err := h.Ask(ctx, node, protocol.AskScan, args, protocol.ScanTime, &out)
+	out.Error, out.By = text(out.Error, maxText), text(out.By, maxName)
+	out.TookMS = min(max(out.TookMS, 0), protocol.ScanTime.Milliseconds())
+	return out, err
+}
+
 // maxAnswer bounds an answer that is one value, in bytes. It may be larger than
 // a frame where the agent sends it as a stream.
 const maxAnswer = 16 << 20

@@ -19,7 +19,7 @@ func decisionWalls() []wall {
 	return []wall{
 		// What we have, and what to serve.
 		{room: "inventory"},
-		{room: "inventory/fabrics", may: []string{"inventory"}},
+		{room: "inventory/fabrics", may: []string{"inventory", "inventory/topology"}},
 		{room: "inventory/facility", may: []string{"inventory"}},
 		{room: "inventory/topology"},
 		{room: "inventory/inventorytest", may: []string{"inventory"}},
@@ -70,17 +70,18 @@ func machineWalls() []wall {
 		{room: "agent/provision", may: []string{"agent/fetch", "agent/protocol", "inventory", "internal/durable"}},
 		{room: "agent/process", may: []string{"agent/protocol"}},
 		{room: "agent/logs", may: []string{"internal/durable"}},
+		{room: "agent/survey", may: []string{"agent/protocol", "inventory", "inventory/fabrics", "inventory/topology"}},
 		{room: "agent/uplink", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/pki"}},
 		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable"}},
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory"}},
 
 		// People.
-		{room: "adminapi/view", may: []string{"catalog", "inventory", "inventory/facility", "placement", "placement/dryrun", "placement/reconciler", "storage"}},
+		{room: "adminapi/view", may: []string{"catalog", "inventory", "inventory/facility", "inventory/fabrics", "inventory/nvlink", "inventory/topology", "placement", "placement/dryrun", "placement/reconciler", "storage"}},
 		{room: "adminapi/adminclient", may: []string{"adminapi/view"}},
 		{room: "adminapi/auth", may: []string{"adminapi/view", "storage"}},
 		{room: "adminapi/ctl", may: []string{"adminapi/adminclient", "adminapi/view", "catalog"}},
 		{room: "adminapi", may: []string{
-			"adminapi/view", "adminapi/auth", "catalog", "inventory", "placement", "placement/dryrun", "placement/reconciler", "storage",
+			"adminapi/view", "adminapi/auth", "catalog", "inventory", "inventory/fabrics", "inventory/topology", "placement", "placement/dryrun", "placement/reconciler", "storage",
 		}},
 	}
 }
@@ -91,7 +92,7 @@ func roofWalls() []wall {
 		// The roof: everything but the agent itself, the SQL store and the commands.
 		{room: root, freeTests: true, may: []string{
 			"catalog", "inventory", "placement/...", "storage", "storage/journalfile", "storage/memstore", "router", "router/openai",
-			"agent/hub", "agent/protocol", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
+			"agent/hub", "agent/protocol", "agent/survey", "inventory/fabrics", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
 			"internal/durable", "internal/pki", "internal/safedial", "internal/socket",
 		}},
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{

@@ -12,10 +12,10 @@
 // clock. What placement takes for a network is [inventory.Node.Fabrics]; the keys
 // are the same.
 //
-// Whoever keeps watch calls Watch on each look, at the root, and the admin API's
-// views call Analyze. Every function is pure and safe to call at once; a Memory
+// agent/survey calls Watch on each look, and asks for maps; the admin API's views
+// call Analyze and LiveOf. Every function is pure and safe to call at once; a Memory
 // is never changed.
 //
 // Start reading at report.go, then watch.go and rename.go, then fabrics.go and
-// problems.go.
+// problems.go; scan.go and live.go are about maps.
 package fabrics

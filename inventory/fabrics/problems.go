@@ -163,7 +163,7 @@ func (s *survey) unmanaged() []Problem {
 }
 
 func isUnmanaged(l *link) bool {
-	return l.LinkLayer != "Ethernet" && l.PhysState == "LinkUp" && (l.State == "INIT" || l.State == "ARMED")
+	return l.LinkLayer != ethernet && l.PhysState == "LinkUp" && (l.State == "INIT" || l.State == "ARMED")
 }
 
 // down finds ports that were active when they were seen before, and those that

@@ -69,11 +69,8 @@ func (s *seen) count(n *inventory.Node, p *inventory.Port, now time.Time) {
 	if n.Sample == nil || n.SampleAt.Equal(s.sampled) {
 		return
 	}
-	for i := range n.Sample.Ports {
-		if c := &n.Sample.Ports[i]; c.HCA == p.HCA && c.Port == p.Port {
-			s.read(c, n.SampleAt)
-			return
-		}
+	if c := n.Counters(p); c != nil {
+		s.read(c, n.SampleAt)
 	}
 }
 
