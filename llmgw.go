@@ -17,6 +17,7 @@ import (
 	"llmgw.io/llmgw/adminapi"
 	"llmgw.io/llmgw/adminapi/auth"
 	"llmgw.io/llmgw/agent/hub"
+	"llmgw.io/llmgw/agent/survey"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/pki"
 	"llmgw.io/llmgw/inventory"
@@ -82,6 +83,7 @@ type ControlPlane struct {
 	catalog  *catalog.Service
 	registry *inventory.Registry
 	hub      *hub.Hub
+	survey   *survey.Survey
 	loop     *control.Loop
 	journal  *journalfile.Journal // nil: none, or the embedder's
 	router   *router.Router
@@ -99,6 +101,7 @@ var (
 	_ adminapi.Nodes         = (*nodes)(nil)
 	_ adminapi.Snapshots     = (*nodes)(nil)
 	_ adminapi.NodeCalls     = (*nodes)(nil)
+	_ adminapi.Fabrics       = networks{}
 	_ adminapi.Statics       = statics{}
 	_ adminapi.Choices       = choices{}
 	_ adminapi.Keys          = (*keys)(nil)
@@ -109,6 +112,8 @@ var (
 	_ control.Assignments    = storage.Store(nil)
 	_ control.Traffic        = (*traffic)(nil)
 	_ storage.Journal        = (*journalfile.Journal)(nil)
+	_ survey.Fleet           = (*inventory.Registry)(nil)
+	_ survey.Asker           = (*hub.Hub)(nil)
 	_ hub.Registry           = (*inventory.Registry)(nil)
 	_ hub.Enrolment          = enrolment{}
 	_ router.Models          = (*catalog.Service)(nil)
@@ -128,7 +133,7 @@ func New(ctx context.Context, cfg Config) (*ControlPlane, error) {
 	}
 	c := &ControlPlane{cfg: cfg, logger: cfg.Logger, started: time.Now()}
 	for _, step := range []func(context.Context) error{
-		c.wireCatalog, c.wireRegistry, c.wireHub, c.wireJournal, c.wireLoop, c.wireRouter, c.wireAdmin,
+		c.wireCatalog, c.wireRegistry, c.wireHub, c.wireSurvey, c.wireJournal, c.wireLoop, c.wireRouter, c.wireAdmin,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -264,7 +269,7 @@ func (c *ControlPlane) wireAdmin(context.Context) (err error) {
 	}
 	n := &nodes{Registry: c.registry, hub: c.hub}
 	c.admin, err = adminapi.New(adminapi.Config{
-		Auth: authenticator, Models: c.catalog, Cluster: c.loop, Operator: c.loop, Nodes: n, NodeCalls: n,
+		Auth: authenticator, Models: c.catalog, Cluster: c.loop, Operator: c.loop, Nodes: n, NodeCalls: n, Fabrics: networks{c.survey},
 		Usage: c.cfg.Store, Keys: &keys{c.cfg.Store, c.cfg.Settings.declaredKeys(), c.router}, Audit: c.cfg.Store, AdminTokens: c.cfg.Store,
 		JoinTokens: c.cfg.Store, NewJoinToken: c.newJoinToken, Pepper: c.cfg.Pepper, EngineKey: c.cfg.Pepper.EngineKey,
 		Statics: statics{c.router, c.catalog}, Choices: choices{c.router}, Store: c.cfg.Store, Leader: c.leader, Hosts: c.cfg.Settings.Listen.Admin.Names,

@@ -24,6 +24,9 @@ type Config struct {
 	Nodes Nodes
 	// NodeCalls nil: live agents cannot be asked.
 	NodeCalls NodeCalls
+	// Fabrics nil: reports on networks go by what nodes say now, and no map can be
+	// made.
+	Fabrics Fabrics
 	// Usage nil: no usage is shown, and no single request unless it is a
 	// Requests too.
 	Usage Usage

@@ -14,6 +14,7 @@ import (
 	"llmgw.io/llmgw/adminapi/auth"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/inventory/fabrics"
 	"llmgw.io/llmgw/placement/dryrun"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
@@ -115,6 +116,7 @@ func outcomes() []outcome {
 		{is: storage.ErrExists, status: http.StatusConflict, code: codeExists},
 		{is: storage.ErrUsed, status: http.StatusConflict, code: codeConflict},
 		{is: storage.ErrExpired, status: http.StatusConflict, code: codeConflict},
+		{is: fabrics.ErrNoScanner, status: http.StatusConflict, code: codeUnsupported},
 		{is: ErrDeclared, status: http.StatusConflict, code: codeReadOnly},
 		{is: ErrUnsupported, status: http.StatusConflict, code: codeUnsupported},
 		{is: ErrBusy, status: http.StatusTooManyRequests, code: codeRateLimited},
@@ -213,7 +215,7 @@ func throttled(t *auth.ThrottledError) *refusal {
 }
 
 // roomPrefix is how errors of our packages begin; people need not know rooms.
-var roomPrefix = regexp.MustCompile(`(^|: )(catalog|inventory|placement|reconciler|control|storage|memstore|bunstore|hub|adminapi|auth): `)
+var roomPrefix = regexp.MustCompile(`(^|: )(catalog|inventory|placement|reconciler|control|storage|memstore|bunstore|hub|adminapi|auth|fabrics|survey|topology|protocol): `)
 
 // plain is an error in words for people.
 func plain(err error) string {

@@ -19,6 +19,7 @@ import (
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/inventory/fabrics"
 	"llmgw.io/llmgw/placement/dryrun"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
@@ -123,6 +124,26 @@ func (f *fakeAgents) Logs(ctx context.Context, node, shard string, tail int, fol
 	return f.logs(ctx, node, shard, tail, follow)
 }
 
+// fakeFabrics remembers what it is given, and walks as walk does.
+type fakeFabrics struct {
+	memory fabrics.Memory
+	scans  map[string]fabrics.Scan
+	walk   func(key string) (fabrics.Scan, error)
+}
+
+func (f *fakeFabrics) Memory() fabrics.Memory { return f.memory }
+
+func (f *fakeFabrics) Newest(key string) (fabrics.Scan, bool) {
+	s, ok := f.scans[key]
+	return s, ok
+}
+
+func (f *fakeFabrics) Scan(_ context.Context, key string) (fabrics.Scan, error) {
+	s, err := f.walk(key)
+	f.scans[key] = s
+	return s, err
+}
+
 // fakeChoices knows one request, which two replicas were asked for.
 type fakeChoices struct{}
 
@@ -141,6 +162,7 @@ type house struct {
 	models   *catalog.Service
 	loop     *fakeLoop
 	agents   *fakeAgents
+	fabrics  *fakeFabrics
 	pepper   storage.Pepper
 	tokens   map[storage.Role]string
 	log      *lockedBuffer
@@ -165,7 +187,7 @@ func (l *lockedBuffer) String() string {
 
 func newHouse(t *testing.T, change ...func(*adminapi.Config)) *house {
 	t.Helper()
-	h := &house{store: memstore.New(), agents: &fakeAgents{}, pepper: storage.NewPepper(), tokens: map[storage.Role]string{}, log: &lockedBuffer{}}
+	h := &house{store: memstore.New(), agents: &fakeAgents{}, fabrics: &fakeFabrics{scans: map[string]fabrics.Scan{}}, pepper: storage.NewPepper(), tokens: map[storage.Role]string{}, log: &lockedBuffer{}}
 	logger := slog.New(slog.NewTextHandler(h.log, nil))
 	var err error
 	if h.registry, err = inventory.NewRegistry(t.Context(), inventory.RegistryConfig{Store: h.store, Holds: h.store}, time.Now()); err != nil {
@@ -192,6 +214,7 @@ func newHouse(t *testing.T, change ...func(*adminapi.Config)) *house {
 			return adminapi.JoinSecret{ID: "abcdefghij", Hash: strings.Repeat("ab", 32), Token: "llmgw-join-abcdefghij.CANARYJOIN.pin"}, nil
 		},
 		Choices:   fakeChoices{},
+		Fabrics:   h.fabrics,
 		EngineKey: func(replica string) string { return "CANARYENGINE-" + replica },
 		Version:   "test", Logger: logger,
 	}

@@ -14,6 +14,7 @@ const (
 	nodesPart   part = "nodes"
 	buildsPart  part = "builds"
 	agentsPart  part = "agents"
+	fabricsPart part = "fabrics"
 	usagePart   part = "usage"
 	recordsPart part = "requests"
 	choicesPart part = "choices"
@@ -38,6 +39,8 @@ func (p part) lacks() string {
 		return "this control plane keeps no chosen builds of engines, so a choice made here would not survive a restart"
 	case agentsPart:
 		return "this control plane has no connection to agents, so none of them can be asked"
+	case fabricsPart:
+		return "this control plane keeps no watch over networks, so nobody would walk one for its map"
 	case usagePart:
 		return "this control plane keeps no usage, so there is nothing to sum"
 	case recordsPart:
@@ -64,7 +67,7 @@ func (a *API) wired() map[part]bool {
 	return map[part]bool{
 		noPart: true, catalogPart: a.cfg.Models != nil, clusterPart: a.cfg.Cluster != nil, ordersPart: a.cfg.Operator != nil && a.cfg.Cluster != nil,
 		nodesPart: a.cfg.Nodes != nil, agentsPart: a.cfg.NodeCalls != nil, usagePart: a.cfg.Usage != nil, recordsPart: records,
-		choicesPart: a.cfg.Choices != nil, buildsPart: builds,
+		choicesPart: a.cfg.Choices != nil, buildsPart: builds, fabricsPart: a.cfg.Fabrics != nil && a.cfg.Cluster != nil,
 		keysPart: a.cfg.Keys != nil, auditPart: a.cfg.Audit != nil, adminPart: a.cfg.AdminTokens != nil, joinPart: a.cfg.JoinTokens != nil,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/inventory/fabrics"
 	"llmgw.io/llmgw/placement/dryrun"
 	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/storage"
@@ -78,6 +79,16 @@ type Builds interface {
 // change of one is shown before the loop has come round to it. It never blocks.
 type Snapshots interface {
 	Snapshot() *inventory.Snapshot
+}
+
+// Fabrics is what is remembered of the networks between nodes. Memory and Newest
+// never block, and what they answer is read only. Scan has a node walk a network,
+// by its key, and blocks for as long; a repetition is safe. Its errors match
+// fabrics.ErrNoScanner, or are as those of NodeCalls.
+type Fabrics interface {
+	Memory() fabrics.Memory
+	Newest(key string) (fabrics.Scan, bool)
+	Scan(ctx context.Context, key string) (fabrics.Scan, error)
 }
 
 // NodeCalls asks a live agent. An agent that is away, refuses or fails answers

@@ -42,9 +42,22 @@ type Node struct {
 	Load           *Load             `json:"load,omitempty" doc:"absent when older than a minute: unknown, not idle"`
 	IBPorts        []IBPort          `json:"ib_ports,omitempty"`
 	GPUs           []GPU             `json:"gpus,omitempty"`
-	NVLinkDomain   string            `json:"nvlink_domain,omitempty"`
-	IMEX           string            `json:"imex,omitempty"`
-	IMEXChannels   int               `json:"imex_channels,omitempty"`
+	NVLinkDomain   string            `json:"nvlink_domain,omitempty" doc:"the one that all its cards are in"`
+	IMEX           string            `json:"imex,omitempty" doc:"what its IMEX service says; READY lets engines share memory across nodes"`
+	IMEXChannels   *int              `json:"imex_channels,omitempty" doc:"absent: the agent did not say; 0: no engine can share memory across nodes"`
+	Driver         string            `json:"driver,omitempty" doc:"the GPU driver's version"`
+	CUDA           string            `json:"cuda,omitempty" doc:"the newest CUDA that the driver serves"`
+	Disks          []Disk            `json:"disks,omitempty" doc:"file systems that weights may stand on; the sums leave shared ones out"`
+}
+
+// Disk is one mounted file system.
+type Disk struct {
+	Mount   string `json:"mount"`
+	Source  string `json:"source,omitempty"`
+	Type    string `json:"type"`
+	Shared  bool   `json:"shared,omitempty" doc:"other machines mount it too"`
+	FreeGB  int64  `json:"free_gb" doc:"whole GiB"`
+	TotalGB int64  `json:"total_gb"`
 }
 
 // Installed is one ready build of an engine.
@@ -57,7 +70,8 @@ type Installed struct {
 // EngineInstall is an engine that is not ready yet.
 type EngineInstall struct {
 	Engine  string `json:"engine"`
-	Build   string `json:"build"`
+	Build   string `json:"build" doc:"empty: none fits, and error says why"`
+	Version string `json:"version,omitempty"`
 	State   string `json:"state" doc:"wanted, fetching, installing, testing, ready or failed"`
 	Percent *int   `json:"percent,omitempty"`
 	Error   string `json:"error,omitempty"`
@@ -114,9 +128,9 @@ type IBPort struct {
 	LinkLayer string           `json:"link_layer,omitempty"`
 	Active    bool             `json:"active"`
 	Fabric    string           `json:"fabric,omitempty" doc:"the declared name"`
-	Physical  string           `json:"physical,omitempty" doc:"the network's own identity"`
-	SMError   string           `json:"sm_error,omitempty"`
-	Errors    map[string]int64 `json:"errors,omitempty"`
+	Physical  string           `json:"physical,omitempty" doc:"the network's own identity: SM and its GUID, or RoCE and the network"`
+	SMError   string           `json:"sm_error,omitempty" doc:"why the subnet manager could not be asked; no fault of the port"`
+	Errors    map[string]int64 `json:"errors,omitempty" doc:"counters that are not zero; like bytes absent when not measured within a minute"`
 	TxBytes   *int64           `json:"tx_bytes,omitempty"`
 	RxBytes   *int64           `json:"rx_bytes,omitempty"`
 }

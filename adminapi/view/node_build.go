@@ -28,6 +28,8 @@ func NodeOf(w World, n *inventory.Node) Node {
 		OS: f.OS, Warnings: nodeWarnings(n), AgentVersion: f.AgentVersion, Features: f.Features,
 		LastSeenAgo: ago(n.LastSeen, w.Now), Replicas: replicasOn(n),
 		Location: locationOf(n), Load: loadOf(n, w.Now), EngineBuilds: buildsOf(n, w.Stored),
+		NVLinkDomain: n.NVLinkDomain(), IMEX: f.IMEX, IMEXChannels: f.IMEXChannels,
+		Driver: f.Driver, CUDA: f.CUDA, Disks: disksOf(f), Provision: provisionOf(f),
 	}
 	if n.Held.Yes() {
 		v.Held, v.HeldDomain = n.Held.Reason, n.Held.Domain.String()
@@ -35,7 +37,7 @@ func NodeOf(w World, n *inventory.Node) Node {
 	v.Engines, v.Installed = enginesOf(f)
 	v.ModelsOnDisk = weightsOf(f)
 	v.addDevices(n, w.Now)
-	v.addPorts(f.Ports)
+	v.addPorts(n, w.Now)
 	return v
 }
 
@@ -168,9 +170,6 @@ func (v *Node) addDevices(n *inventory.Node, now time.Time) {
 			c.Free++
 			v.GPUFree++
 		}
-		if v.NVLinkDomain == "" {
-			v.NVLinkDomain = d.Domain
-		}
 	}
 }
 
@@ -190,7 +189,7 @@ func gpuOf(n *inventory.Node, d inventory.Device, now time.Time) GPU {
 	v := GPU{
 		Index: d.Index, Name: d.Name, Label: d.Label, Class: string(d.Class), Card: d.Card, MIGProfile: d.MIGProfile,
 		MemoryTotalMB: d.MemoryMB, ComputeCapability: d.ComputeCapability, NUMA: d.NUMA, PCIRoot: d.PCIRoot, NVLinkPeers: d.NVLinkPeers,
-		NearestNIC: d.NearestNIC, NICPath: d.NICPath, FabricState: d.FabricState, Domain: d.Domain,
+		NearestNIC: d.NearestNIC, NICPath: d.NICPath, FabricState: d.FabricState, Domain: d.Domain, Bandwidth: d.Bandwidth,
 	}
 	// An instance does not measure what it uses; its card's sum would mislead.
 	if fresh(n, now) && !d.MIG() {
@@ -203,12 +202,10 @@ func gpuOf(n *inventory.Node, d inventory.Device, now time.Time) GPU {
 	return v
 }
 
-func (v *Node) addPorts(ports []inventory.Port) {
-	for _, p := range ports {
-		v.IBPorts = append(v.IBPorts, IBPort{
-			HCA: p.HCA, Port: p.Port, State: p.State, RateGbps: p.RateGbps, LinkLayer: p.LinkLayer, Active: p.Active,
-			Fabric: p.Fabric, Physical: p.Physical,
-		})
+func (v *Node) addPorts(n *inventory.Node, now time.Time) {
+	for i := range n.Facts.Ports {
+		p := &n.Facts.Ports[i]
+		v.IBPorts = append(v.IBPorts, portOf(n, p, now))
 		if p.Fabric != "" {
 			v.Fabrics = append(v.Fabrics, p.Fabric)
 		}

@@ -23,14 +23,25 @@ func fullNode() *inventory.Node {
 			Labels:   map[string]string{"llmgw.io/rack": "r12-07", "llmgw.io/site": "north", "tier": "old"},
 			MemoryMB: 2063597, CPUs: 192, DiskFreeMB: 5000, DiskTotalMB: 7340032, Warnings: []string{"no AVX2"},
 			Devices: []inventory.Device{
-				{Index: 0, Name: "NVIDIA H100 80GB HBM3", Label: "0", Class: "H100-80", Card: 0, MemoryMB: 81559, ComputeCapability: "9.0", NUMA: 0, PCIRoot: "0000:17", NVLinkPeers: []int{1}, NearestNIC: "mlx5_0", NICPath: "PIX"},
+				{Index: 0, Name: "NVIDIA H100 80GB HBM3", Label: "0", Class: "H100-80", Card: 0, MemoryMB: 81559, ComputeCapability: "9.0", NUMA: 0, PCIRoot: "0000:17", NVLinkPeers: []int{1}, NearestNIC: "mlx5_0", NICPath: "PIX", FabricState: "completed", Domain: "01020304-0000-0000-0000-000000000000.7", Bandwidth: "full"},
 				{Index: 1, Name: "NVIDIA H100 80GB HBM3", Label: "1", Class: "H100-80", Card: 1, MemoryMB: 81559, NUMA: 1},
 				{Index: 2, Name: "NVIDIA H100 80GB HBM3", Label: "2", Class: "H100-80", Card: 2, NUMA: -1, Problem: "48 uncorrectable errors"},
 				{Index: 3, Name: "NVIDIA H100 80GB HBM3 MIG 3g.40gb", Label: "3/mig0", Class: "3g.40gb", Card: 3, MIGProfile: "3g.40gb", MemoryMB: 40192},
 			},
 			Ports: []inventory.Port{
-				{HCA: "mlx5_0", Port: 1, State: "ACTIVE", RateGbps: 400, LinkLayer: "InfiniBand", Active: true, Fabric: "ib0", Physical: "SM 0xabc (LID 1)"},
-				{HCA: "mlx5_1", Port: 1, State: "DOWN"},
+				{
+					HCA: "mlx5_0", Port: 1, State: "ACTIVE", PhysState: "LinkUp", RateGbps: 400, LinkLayer: "InfiniBand", Active: true, Fabric: "ib0",
+					Physical: "sm:b83fd203001a0011", NodeGUID: "b83fd203001a0010", PortGUID: "b83fd203001a0010", SMLID: 11,
+					SM:  &inventory.SubnetManager{GUID: "b83fd203001a0011", LID: 11, State: "master", Priority: 5},
+					SMs: []inventory.SubnetManager{{GUID: "b83fd203001a0010", LID: 12, State: "standby", Priority: 3}},
+				},
+				{HCA: "mlx5_1", Port: 1, State: "DOWN", PhysState: "Polling", SMError: "sminfo is not installed"},
+			},
+			IMEX: inventory.IMEXReady, IMEXChannels: ptr(0), Driver: "580.95.05", CUDA: "13.0",
+			Disks: []inventory.Disk{{Mount: "/var/lib/llmgw", Source: "/dev/nvme0n1", Type: "xfs", FreeMB: 5000, TotalMB: 7340032}, {Mount: "/nfs", Source: "nas:/models", Type: "nfs4", Shared: true, FreeMB: 1 << 20, TotalMB: 1 << 24}},
+			Provision: []inventory.EngineInstall{
+				{Engine: "vllm", Build: "cu130", Version: "0.15.0", State: inventory.InstallFetching, Percent: ptr(40), Since: now.Add(-time.Minute)},
+				{Engine: "sglang", State: inventory.InstallFailed, Error: "The driver is too old; install 580 or newer.", Since: now.Add(-time.Hour)},
 			},
 			Engines: []inventory.Engine{{Name: "vllm", Build: "cu129", Version: "0.14.0"}, {Name: "llamacpp", Build: "cpu"}, {Name: "llamacpp", Build: "cu129"}},
 			Weights: []inventory.Weight{{Path: "tiny.gguf", Bytes: 1 << 20}, {Path: "big", Bytes: 1 << 40}},
@@ -49,6 +60,7 @@ func fullNode() *inventory.Node {
 		ShardsKnown: true,
 		Sample: &inventory.Sample{
 			CPUPercent: 12.5, Load1: 1, Load5: 2, Load15: 3, MemoryUsedBytes: 100 << 30, MemoryTotalBytes: 2015 << 30, DiskFreeBytes: 3 << 40,
+			Ports:    []inventory.PortCounters{{HCA: "mlx5_0", Port: 1, TxBytes: ptr(int64(1 << 40)), RxBytes: ptr(int64(1 << 41)), Errors: map[string]int64{"symbol_error": 3}}},
 			CPUTempC: ptr(51.0), GPUs: []inventory.GPUSensor{{Card: 0, TempC: ptr(40.0), MemoryUsedMB: ptr(int64(1024))}, {Card: 3, MemoryUsedMB: ptr(int64(7))}},
 		},
 		SampleAt: now.Add(-12 * time.Second),
