@@ -171,6 +171,11 @@ func TopologyOf(w World, m fabrics.Memory, r *fabrics.Report, p *fabrics.Physica
 			v.Problems = append(v.Problems, fabricProblemOf(x))
 		}
 	}
+	if scan.Map != nil {
+		for _, x := range fabrics.SlowLinks(p, scan.Map) {
+			v.Problems = append(v.Problems, fabricProblemOf(&x))
+		}
+	}
 	return v
 }
 

@@ -72,11 +72,35 @@ func TestScripts(t *testing.T) {
 				m = watch(t, m, nodes, at)
 				last = fabrics.Analyze(nodes, m, at)
 			case "report":
-				last = fabrics.Analyze(parse(t, d, begun), fabrics.Memory{}, begun)
+				nodes := parse(t, d, begun)
+				last = fabrics.Analyze(nodes, fabrics.Memory{}, begun)
+				agree(t, last, nodes)
 			}
 			return show(last)
 		})
 	})
+}
+
+// agree holds that what nodes say is one InfiniBand network is one to placement,
+// and nothing else is.
+func agree(t *testing.T, r fabrics.Report, nodes []*inventory.Node) {
+	t.Helper()
+	for _, p := range r.Physical {
+		if !strings.HasPrefix(p.Key, inventory.KeySM) {
+			continue
+		}
+		var on []inventory.NodeID
+		for _, n := range nodes {
+			is := func(f inventory.Fabric) bool { return f.Key == p.Key }
+			if n.Hearing != inventory.Lost && slices.ContainsFunc(n.Fabrics(), is) {
+				on = append(on, n.ID)
+			}
+		}
+		slices.Sort(on)
+		if !slices.Equal(on, p.Nodes) {
+			t.Errorf("%s has %v by the report, and %v by placement", p.Key, p.Nodes, on)
+		}
+	}
 }
 
 // watch watches, and holds that neither the order of nodes nor the order of
