@@ -88,8 +88,8 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
 	x.note(g, b)
 	ctx, cancel := context.WithCancelCause(x.req.Context())
 	t.w = newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
-	t.ctx, t.span = x.r.spans.attempt(ctx, g, b, x.ep.name)
-	f := t.do()
+	ctx, t.span = x.r.spans.attempt(ctx, g, b, x.ep.name)
+	f := t.do(ctx)
 	if x.rest == nil {
 		t.judge(f)
 	}
@@ -103,7 +103,7 @@ func (t *try) judge(f *failure) {
 	at := &t.x.row.Attempts[len(t.x.row.Attempts)-1]
 	if f != nil {
 		at.Error = f.why
-		t.failed(t.ctx, f)
+		t.failed(t.x.req.Context(), f)
 	}
 	endAttempt(t.span, at)
 	t.ok = f == nil
@@ -165,14 +165,13 @@ type try struct {
 	p *replica
 	w *watch
 
-	ctx      context.Context
 	span     trace.Span
 	answered io.Closer // the body; nil: none yet, or closed
 	ok       bool      // it ended well
 	first    time.Time // when its first content came; zero: none has
 }
 
-func (t *try) do() *failure {
+func (t *try) do(ctx context.Context) *failure {
 	u, err := t.p.url(t.b, t.x.ep.path)
 	if err != nil {
 		return broken("bad address", "The replica cannot be reached; ask the operator to look at its address.")
@@ -181,7 +180,7 @@ func (t *try) do() *failure {
 		t.x.out.comments()
 		t.w.beats(t.x.beat) // an engine may say nothing, no header either, before its first token
 	}
-	res, err := t.x.r.cfg.Upstream.Do(t.b.ID, t.request(t.ctx, u))
+	res, err := t.x.r.cfg.Upstream.Do(t.b.ID, t.request(ctx, u)) //nolint:bodyclose // close does
 	if err != nil {
 		f := t.interrupted("unreachable", "The replica cannot be reached; try again in a moment.")
 		op, ok := errors.AsType[*net.OpError](err)
