@@ -36,11 +36,11 @@ func (p *Port) Key() string {
 	return p.Physical
 }
 
-// reachKey is the key that two ports have in common where they reach each other.
+// ReachKey is the key that two ports have in common where they reach each other.
 // Routes join networks of RoCE, and of those only people know: what they gave one
 // name counts as one. An InfiniBand fabric ends where its manager's word ends,
 // whatever it is called.
-func (p *Port) reachKey() string {
+func (p *Port) ReachKey() string {
 	if p.Fabric != "" && strings.HasPrefix(p.Physical, KeyRoCE) {
 		return KeyDeclared + p.Fabric
 	}
@@ -81,7 +81,7 @@ func (n *Node) Fabrics() []Fabric {
 	var out []Fabric
 	for i := range n.Facts.Ports {
 		p := &n.Facts.Ports[i]
-		if key := p.reachKey(); p.Active && key != "" {
+		if key := p.ReachKey(); p.Active && key != "" {
 			out = append(out, Fabric{Key: key, Name: p.Fabric})
 		}
 	}

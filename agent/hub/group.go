@@ -99,15 +99,10 @@ func sharedFabric(nodes []*inventory.Node, wanted string) []string {
 // fabricKey is the network that a port's traffic may take, as inventory.Fabric
 // calls it. Empty: it is down, or on none that is known.
 func fabricKey(p *inventory.Port) string {
-	switch {
-	case !p.Active:
+	if !p.Active {
 		return ""
-	case p.Physical != "":
-		return p.Physical
-	case p.Fabric != "":
-		return "declared:" + p.Fabric
 	}
-	return ""
+	return p.ReachKey()
 }
 
 // portsOn are a node's ports on some networks, in order.
