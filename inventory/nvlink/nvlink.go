@@ -112,19 +112,11 @@ func keptOut(n *inventory.Node, domain string) []string {
 	if bad := labels(n, func(d *inventory.Device) bool { return !d.Healthy() }); bad != "" {
 		out = append(out, fmt.Sprintf("%s unhealthy; the others can be used. GET nodes/%s says why.", are(bad, "is", "are"), n.ID))
 	}
-	if slow := labels(n, func(d *inventory.Device) bool { return d.Bandwidth == degraded }); slow != "" {
+	if slow := labels(n, func(d *inventory.Device) bool { return d.Bandwidth == inventory.BandwidthDegraded }); slow != "" {
 		out = append(out, fmt.Sprintf("%s less than the full bandwidth of NVLink. Look at the rack's switches and at the driver's log.", are(slow, "has", "have")))
 	}
 	return append(out, imex(n)...)
 }
-
-// The words for a device's part in its GPU fabric.
-const (
-	notStarted = "not started"
-	inProgress = "in progress"
-	completed  = "completed"
-	degraded   = "degraded"
-)
 
 // noDomain says why the node is in no domain that its devices agree on.
 func noDomain(n *inventory.Node) []string {
@@ -132,7 +124,7 @@ func noDomain(n *inventory.Node) []string {
 		return labels(n, func(d *inventory.Device) bool { return d.Domain == "" && d.FabricState == state })
 	}
 	manager := "Look at nvidia-fabricmanager on the machine, or on the rack's switches."
-	switch joining, waiting, alone := in(inProgress), in(notStarted), in(completed); {
+	switch joining, waiting, alone := in(inventory.FabricInProgress), in(inventory.FabricNotStarted), in(inventory.FabricCompleted); {
 	case joining != "":
 		return []string{fmt.Sprintf("%s joining the GPU fabric. It takes seconds; when it goes on for five minutes: %s", are(joining, "is", "are"), lower(manager))}
 	case waiting != "":

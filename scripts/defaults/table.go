@@ -4,7 +4,7 @@ import "slices"
 
 // sections is the whole page, in order.
 func sections() []section {
-	return slices.Concat(fleetSections(), gpuSections(), requestSections(), controlSections())
+	return slices.Concat(fleetSections(), networkSections(), gpuSections(), requestSections(), controlSections())
 }
 
 // fleetSections are nodes, their engines, and what becomes of replicas.
@@ -78,6 +78,21 @@ func gpuSections() []section {
 			{what: "GPUs of a driver that does not answer are out", value: "after {agent/discovery/gpu silence}", why: "an engine on them would hang too"},
 			{what: "a GPU that works again is watched", value: "for {agent/discovery/gpu watch}", why: "many fail again at once"},
 			{what: "failures of one GPU that keep it out", value: "{agent/discovery/gpu falls} within {agent/discovery/gpu fallSpan}", why: "each costs the requests of an engine"},
+		}},
+	}
+}
+
+// networkSections are the networks between nodes.
+func networkSections() []section {
+	return []section{
+		{title: "Networks between nodes", rows: []row{
+			{what: "look at what ports say", value: "every {agent/survey Every}", why: "measurements come every 15 s, and a change should be seen soon"},
+			{what: "walks of a fabric that nobody ordered / an order is answered with the map of", value: "{agent/survey Apart} apart / the last {agent/survey Fresh}", why: "packets of a walk are dropped under load"},
+			{what: "a walk / its map", value: "{agent/protocol ScanTime}, from {agent/survey tries} nodes one after the other / {agent/protocol MaxScan:bytes}", why: "fabrics of thousands of nodes take seconds"},
+			{what: "in doubt whether a subnet manager took over or a cable was moved", value: "{inventory/fabrics settle}", why: "agents ask once a minute, and all should have asked"},
+			{what: "ports that no subnet manager configures are told after", value: "{inventory/fabrics patience}", why: "one that is plugged in waits for a moment"},
+			{what: "errors are told after they grew / a change of the manager, for", value: "{inventory/fabrics grown} / {inventory/fabrics recent}", why: "what was once is no problem now"},
+			{what: "changes of managers, and maps, that are kept", value: "{inventory/fabrics mostChanges} and {agent/survey mostScans}, in memory", why: "they end with the process"},
 		}},
 	}
 }
