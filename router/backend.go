@@ -8,6 +8,7 @@ import (
 
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/router/openai"
+	"llmgw.io/llmgw/router/upstream"
 )
 
 // Backend is one ready replica as the router sees it.
@@ -16,7 +17,8 @@ type Backend struct {
 	ID string
 	// Model is the name the engine serves under. Empty: the model's own.
 	Model string
-	// Address is "host:port", or a URL with or without "/v1" at its end.
+	// Address is "host:port", or a URL with or without "/v1" at its end. GateAddress
+	// makes one of a gate.
 	Address string
 	// Key is sent to the engine as a bearer token. Empty: none.
 	Key string
@@ -40,6 +42,12 @@ type Backend struct {
 	// CacheTokens is how many tokens the engine's prefix cache holds. Zero:
 	// unknown, and learned from what the engine says it found there.
 	CacheTokens int64
+}
+
+// GateAddress is the address of a replica behind the gate of a node, which must
+// prove to be that node's.
+func GateAddress(node, hostPort string) string {
+	return upstream.SchemeGate + "://" + node + "@" + hostPort
 }
 
 // base is the address as a URL without a slash or "/v1" at its end.

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,6 +56,9 @@ type Config struct {
 	Upstream Upstream
 	// Dial opens connections to replicas. Nil: TCP.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Gate gives the TLS side of a connection to the gate of a node. Nil: replicas
+	// behind gates cannot be reached. It is for the Upstream that is made here.
+	Gate func(node string) (*tls.Config, error)
 
 	// Limits are numbers an operator may change.
 	Limits Limits
@@ -144,7 +148,7 @@ func (c Config) withDefaults() Config {
 		c.Dial = (&net.Dialer{Timeout: l.Connect, KeepAlive: 30 * time.Second}).DialContext
 	}
 	if c.Upstream == nil {
-		c.Upstream = upstream.New(upstream.Config{Dial: c.Dial, Connect: l.Connect})
+		c.Upstream = upstream.New(upstream.Config{Dial: c.Dial, Connect: l.Connect, Gate: c.Gate})
 	}
 	return c
 }

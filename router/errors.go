@@ -19,6 +19,10 @@ var (
 	errOver       = errors.New("router: the exchange is over")
 )
 
+// HeaderDraining marks a 503 of a gate whose replica is being stopped: nothing of
+// the request has reached the engine, so asking another one costs nothing.
+const HeaderDraining = "X-Llmgw-Draining"
+
 // statusClientGone stands in rows for an answer that nobody was there to read.
 const statusClientGone = 499
 
@@ -38,6 +42,9 @@ type failure struct {
 	upstream int
 	// unreachable: no connection to the replica could be made.
 	unreachable bool
+	// draining: the replica is being stopped, and nothing of the request has reached
+	// its engine.
+	draining bool
 	// full is for how long the engine said that it takes nothing; 0: it did not.
 	full time.Duration
 }
@@ -50,9 +57,9 @@ func (f *failure) code() int {
 }
 
 // blames reports whether the replica is at fault, and better not asked for a
-// while. One that is only full is not.
+// while. One that is only full, or leaves, is not.
 func (f *failure) blames() bool {
-	return f.status == http.StatusGatewayTimeout || f.retry && f.upstream != http.StatusTooManyRequests
+	return !f.draining && (f.status == http.StatusGatewayTimeout || f.retry && f.upstream != http.StatusTooManyRequests)
 }
 
 // refused is an answer of the router's own.
@@ -110,6 +117,9 @@ func engineFailure(status int, header http.Header, body []byte, secrets ...strin
 	f := &failure{
 		Error: answer, outcome: storage.OutcomeUpstreamError, upstream: status, retry: retry, elsewhere: retry,
 		why: "status " + strconv.Itoa(status),
+	}
+	if status == http.StatusServiceUnavailable && header.Get(HeaderDraining) != "" {
+		f.draining, f.why = true, "draining"
 	}
 	if answer.Type == openai.RateLimit || answer.Type == openai.Overloaded {
 		f.full = readRetryAfter(header, time.Now())

@@ -58,18 +58,24 @@ func (x *exchange) ask(g goal) *failure {
 	if f != nil {
 		return f
 	}
-	for tries := 0; ; tries++ {
+	for tries := 0; ; {
 		f = x.attempt(g, d, b)
 		if x.wishRefused(f) {
 			f = x.attempt(g, d, b)
 		}
-		if f == nil || !f.retry || x.shown || tries >= x.r.cfg.Limits.Retries {
+		if f == nil || !f.retry || x.shown {
+			return f
+		}
+		if !f.draining { // each of those is met but once, and was not troubled
+			tries++
+		}
+		if tries > x.r.cfg.Limits.Retries {
 			return f
 		}
 		if b = x.pick(g, d); b == nil {
 			return f
 		}
-		if !x.r.retries.spend() {
+		if !f.draining && !x.r.retries.spend() {
 			x.over(false)
 			return f
 		}

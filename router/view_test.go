@@ -46,3 +46,27 @@ func TestOldView(t *testing.T) {
 		}
 	})
 }
+
+// A gate that refuses because its replica is being stopped says so. That costs no
+// retry, and is nothing that the replica is blamed for.
+func TestDrainingGate(t *testing.T) {
+	t.Parallel()
+	const refuses = `{"error":{"message":"this replica takes no new requests","type":"unavailable_error"}}`
+	few := func(c *router.Config) { c.Limits.Retries = 1 }
+	inWorld(t, few, func(w *world) {
+		var list []router.Backend
+		for _, id := range []string{"a", "b", "c"} {
+			list = append(list, w.serve(id, &routertest.Engine{Answer: func(rw httpWriter, c routertest.Call) {
+				rw.Header().Set(router.HeaderDraining, "1")
+				routertest.JSON(503, refuses)(rw, c)
+			}}))
+		}
+		w.fleet.Set("m", append(list, w.serve("stays", &routertest.Engine{}))...)
+		for i := range 60 { // many more than there are retries
+			if a := w.post(chatPath, chatBody); a.status != 200 {
+				t.Fatalf("request %d is answered %d %s", i, a.status, a.body)
+			}
+			synctest.Wait()
+		}
+	})
+}

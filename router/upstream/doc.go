@@ -4,8 +4,11 @@
 // goroutine for a connection or a request, and buffers that are held only while
 // there is something in them. It is strict where two readers of one answer could
 // differ. [Standard] is the same seam over net/http; Pool hands it what is not
-// plain HTTP/1.1, which is every https address. Both pass the same tests, in
+// plain HTTP/1.1 and no gate, which is every https address. Both pass the same tests, in
 // upstreamtest.
+//
+// An address of the scheme gate ([SchemeGate]) is that of the gate of a node, which
+// is spoken to over mutual TLS and must prove to be that node's.
 //
 // It is no general client: it follows no redirect, undoes no compression, keeps
 // no cookies, knows no proxy, asks for no 100-continue and drops trailers. It

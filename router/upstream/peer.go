@@ -23,17 +23,17 @@ type peer struct {
 // conn is one connection. Whoever took it has it alone, but for close.
 type conn struct {
 	net.Conn
-	plain   net.Conn // what was dialled
-	peer    *peer
-	address string
-	in      reader
-	abort   func() // closes; made once
-	since   time.Time
-	used    bool // it has carried an exchange
+	plain net.Conn // the same without a wrapper of ours
+	peer  *peer
+	at    place
+	in    reader
+	abort func() // closes; made once
+	since time.Time
+	used  bool // it has carried an exchange
 }
 
 // take gives an idle connection that nothing has happened to; nil: there is none.
-func (p *peer) take(address string) *conn {
+func (p *peer) take(at place) *conn {
 	for {
 		p.mu.Lock()
 		n := len(p.idle) - 1
@@ -45,36 +45,35 @@ func (p *peer) take(address string) *conn {
 		p.idle[n] = nil
 		p.idle = p.idle[:n]
 		p.mu.Unlock()
-		if c.address == address && time.Since(c.since) < p.cfg.Idle && c.in.quiet() {
+		if c.at == at && time.Since(c.since) < p.cfg.Idle && c.in.quiet() {
 			return c
 		}
 		c.abort()
 	}
 }
 
-// dialled is what dialling gave.
+// dialled is what dialling gave: a connection, and what it runs over.
 type dialled struct {
-	nc  net.Conn
-	err error
+	nc, below net.Conn
+	err       error
 }
 
 // dial opens a connection. It has a goroutine do it, since dialling goes deep:
 // the stack that it needs would stay with a caller who may carry a stream for
 // hours.
-func (p *peer) dial(ctx context.Context, address string) (*conn, error) {
+func (p *peer) dial(ctx context.Context, at place) (*conn, error) {
 	made := make(chan dialled, 1)
 	go func() {
-		nc, err := p.cfg.dial(ctx, "tcp", address)
-		made <- dialled{nc, err}
+		made <- p.cfg.open(ctx, at)
 	}()
 	d := <-made
 	if d.err != nil {
 		return nil, d.err
 	}
-	nc := d.nc
-	c := &conn{Conn: socket.Quiet(nc), plain: nc, peer: p, address: address}
-	c.in.init(nc)
-	c.abort = func() { _ = c.Close() } // there is nobody to tell
+	c := &conn{Conn: socket.Quiet(d.nc), plain: d.nc, peer: p, at: at}
+	c.in.init(d.nc, d.below)
+	// What runs over another is not closed by itself: it would wait to say goodbye.
+	c.abort = func() { _ = d.below.Close() } // there is nobody to tell
 	return c, nil
 }
 

@@ -3,6 +3,7 @@ package upstream
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -32,6 +33,10 @@ type Config struct {
 	Connect time.Duration
 	// Idle is how long a connection is kept that nobody uses. Zero means 3 seconds.
 	Idle time.Duration
+	// Gate gives the TLS side of a connection to the gate of a node, by which it must
+	// prove to be that node's. It may be called at once from many goroutines. Nil:
+	// there are no gates, and their addresses are refused.
+	Gate func(node string) (*tls.Config, error)
 }
 
 func (c Config) withDefaults() Config {
@@ -70,10 +75,10 @@ func New(cfg Config) *Pool {
 // more over a fresh one, where nothing of an answer had come and the request can
 // be given again: its body is [Slices], or it has GetBody, or it has none.
 func (p *Pool) Do(replica string, req *http.Request) (*http.Response, error) {
-	if req.URL.Scheme != "http" {
+	t := trip{peer: p.of(replica), req: req, at: place{node: nodeOf(req.URL), address: hostPort(req.URL.Host)}}
+	if req.URL.Scheme != "http" && t.at.node == "" {
 		return p.secure.Do(replica, req)
 	}
-	t := trip{peer: p.of(replica), req: req, address: hostPort(req.URL.Host)}
 	res, err := t.run()
 	if err != nil {
 		return nil, err

@@ -24,12 +24,14 @@ type reader struct {
 	src net.Conn
 	// raw tells when there is something to read without a buffer to read it into.
 	// Nil where the connection is not a plain socket: then it reads into a block.
-	raw  syscall.RawConn
-	try  func(fd uintptr) bool
-	peek func(fd uintptr) bool
-	one  [1]byte
-	tryN int
-	tryE error
+	raw syscall.RawConn
+	// below is what src runs over, if that is a plain socket.
+	below syscall.RawConn
+	try   func(fd uintptr) bool
+	peek  func(fd uintptr) bool
+	one   [1]byte
+	tryN  int
+	tryE  error
 
 	own  *block // what buf is made of, unless it grew; nil: nothing is held
 	buf  []byte
@@ -39,10 +41,13 @@ type reader struct {
 
 var errNoRoom = errors.New("upstream: the answer has a line or a head that is too long")
 
-func (r *reader) init(src net.Conn) {
+func (r *reader) init(src, below net.Conn) {
 	r.src = src
 	if raw, ok := socket.Plain(src); ok {
 		r.raw = raw
+	}
+	if raw, ok := socket.Plain(below); ok {
+		r.below = raw
 	}
 	r.try, r.peek = r.attempt, r.look
 }
@@ -132,16 +137,16 @@ func (r *reader) attempt(fd uintptr) bool {
 
 // quiet reports whether an idle connection is as it was left: still open, and
 // nothing came that nobody asked for, which would be taken for the answer to the
-// next request. Of what is no plain socket it knows what was read.
+// next request. Of what runs over no plain socket it knows what was read.
 func (r *reader) quiet() bool {
 	if r.from != r.to {
 		return false
 	}
-	if r.raw == nil {
+	if r.below == nil {
 		return true
 	}
 	r.tryE = nil
-	err := r.raw.Read(r.peek)
+	err := r.below.Read(r.peek)
 	return err == nil && errors.Is(r.tryE, syscall.EAGAIN)
 }
 

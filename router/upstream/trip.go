@@ -14,10 +14,10 @@ const maxInterim = 8
 
 // trip is one request on its way.
 type trip struct {
-	peer    *peer
-	req     *http.Request
-	address string
-	out     outgoing
+	peer *peer
+	req  *http.Request
+	at   place
+	out  outgoing
 }
 
 // run carries the request over an idle connection, or over a new one where there
@@ -31,13 +31,13 @@ func (t *trip) run() (*http.Response, error) {
 	if t.req.Context().Err() != nil {
 		return nil, context.Cause(t.req.Context())
 	}
-	if c := t.peer.take(t.address); c != nil {
+	if c := t.peer.take(t.at); c != nil {
 		res, stale, err := t.over(c)
 		if !stale || !t.out.again(t.req) {
 			return res, err
 		}
 	}
-	c, err := t.peer.dial(t.req.Context(), t.address)
+	c, err := t.peer.dial(t.req.Context(), t.at)
 	if err != nil {
 		return nil, t.cause(err)
 	}

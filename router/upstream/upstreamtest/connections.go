@@ -20,7 +20,7 @@ const hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 // reuse asks one after the other: one connection is enough.
 func reuse(t *testing.T, s Suite) {
-	p := serve(t, each(hello))
+	p := serve(t, s, each(hello))
 	client := p.open(s)
 	for range 50 {
 		if g := do(client, "r", request(t, t.Context(), http.MethodPost, p.address, strings.NewReader("x"))); g.body != "hello" || g.err != nil {
@@ -37,7 +37,7 @@ func noCap(t *testing.T, s Suite) {
 	const most = 80
 	var arrived, answered sync.WaitGroup
 	arrived.Add(most)
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		if _, _, ok := l.request(); ok {
 			arrived.Done()
 			arrived.Wait()
@@ -57,7 +57,7 @@ func noCap(t *testing.T, s Suite) {
 
 // apart asks two replicas at one address: their connections are their own.
 func apart(t *testing.T, s Suite) {
-	p := serve(t, each(hello))
+	p := serve(t, s, each(hello))
 	client := p.open(s)
 	for _, replica := range []string{"a", "b", "a", "b"} {
 		if g := do(client, replica, request(t, t.Context(), http.MethodPost, p.address, nil)); g.err != nil {
@@ -72,7 +72,7 @@ func apart(t *testing.T, s Suite) {
 // stale has the replica close a connection at the very moment at which it is
 // used again: the request goes over another one.
 func stale(t *testing.T, s Suite) {
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		l.request()
 		l.say(hello)
 		_, body, ok := l.request()
@@ -97,7 +97,7 @@ func stale(t *testing.T, s Suite) {
 
 // staleTwice has the replica close the second connection too: that is no chance.
 func staleTwice(t *testing.T, s Suite) {
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		l.request()
 		if l.n == 1 {
 			l.say(hello)
@@ -127,7 +127,7 @@ func notAgain(t *testing.T, s Suite) {
 		"half a body":               {half: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", body: strings.NewReader("x")},
 		"a body that is there once": {body: io.MultiReader(strings.NewReader("x"))},
 	} {
-		p := serve(t, func(l *line) {
+		p := serve(t, s, func(l *line) {
 			l.request()
 			l.say(hello)
 			l.request()
@@ -150,7 +150,7 @@ func notAgain(t *testing.T, s Suite) {
 // replicas keep theirs.
 func forget(t *testing.T, s Suite) {
 	left := make(chan int, 2)
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		each(hello)(l)
 		left <- l.n
 	})
@@ -265,7 +265,7 @@ func connectEnds(t *testing.T, s Suite) {
 
 // manyAtOnce has each answer go to whom it belongs.
 func manyAtOnce(t *testing.T, s Suite) {
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		for _, b, ok := l.request(); ok; _, b, ok = l.request() {
 			l.say(fmt.Sprintf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(b), b))
 		}

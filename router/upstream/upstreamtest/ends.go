@@ -15,7 +15,7 @@ import (
 
 // bodies sends bodies of every kind and has them come back.
 func bodies(t *testing.T, s Suite) {
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		if req, b, ok := l.request(); ok {
 			if len(req.Header["X-Test"]) != 2 || req.Host != "served.example" || req.URL.Path != "/v1/x" {
 				l.t.Errorf("the request came as %v %v %v", req.Host, req.URL, req.Header)
@@ -73,7 +73,7 @@ func (m inMemory) Close() error     { return nil }
 func earlyAnswerTo(t *testing.T, s Suite, refusal string, body io.ReadCloser, length int64) {
 	t.Helper()
 	answered := make(chan struct{})
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		if _, err := http.ReadRequest(l.r); err != nil {
 			l.t.Error(err)
 		}
@@ -97,7 +97,7 @@ func earlyAnswerTo(t *testing.T, s Suite, refusal string, body io.ReadCloser, le
 func bodyFails(t *testing.T, s Suite) {
 	mine := errors.New("mine")
 	whole := make(chan bool, 1)
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		_, _, ok := l.request()
 		whole <- ok
 	})
@@ -116,7 +116,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 // badRequests are not sent at all.
 func badRequests(t *testing.T, s Suite) {
-	p := serve(t, func(l *line) { l.t.Error("something was sent") })
+	p := serve(t, s, func(l *line) { l.t.Error("something was sent") })
 	client := p.open(s)
 	for name, edit := range map[string]func(*http.Request){
 		"a header with a line break":      func(r *http.Request) { r.Header["X"] = []string{"a\r\nY: b"} },
@@ -158,7 +158,7 @@ func cancelled(t *testing.T, s Suite) {
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		mine := errors.New("mine")
-		p := serve(t, func(l *line) {
+		p := serve(t, s, func(l *line) {
 			if _, err := http.ReadRequest(l.r); err != nil {
 				l.t.Errorf("%s: %v", name, err)
 			}
@@ -205,7 +205,7 @@ func cancelled(t *testing.T, s Suite) {
 // closedEarly is a body that nobody reads to its end: the replica is told.
 func closedEarly(t *testing.T, s Suite) {
 	told := make(chan struct{})
-	p := serve(t, func(l *line) {
+	p := serve(t, s, func(l *line) {
 		defer close(told)
 		l.request()
 		l.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")

@@ -56,7 +56,7 @@ func framings(t *testing.T, s Suite) {
 			if slow && len(f.bytes) > 1000 {
 				continue
 			}
-			p := serve(t, func(l *line) {
+			p := serve(t, s, func(l *line) {
 				for req, _, ok := l.request(); ok; req, _, ok = l.request() {
 					if slow {
 						l.dribble(f.bytes)
@@ -131,7 +131,7 @@ func refusals(t *testing.T, s Suite) {
 		if f.strict && !s.Strict {
 			continue
 		}
-		p := serve(t, func(l *line) {
+		p := serve(t, s, func(l *line) {
 			if _, _, ok := l.request(); ok {
 				l.say(f.bytes)
 				l.gone()
@@ -155,11 +155,11 @@ func brokenOff(t *testing.T, s Suite) {
 		{"before the last line", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", "hello"},
 	} {
 		for _, reset := range []bool{false, true} {
-			p := serve(t, func(l *line) {
+			p := serve(t, s, func(l *line) {
 				l.request()
 				l.say(f.bytes)
 				if reset {
-					_ = l.SetLinger(0)
+					_ = l.tcp.SetLinger(0)
 				}
 			})
 			g := do(p.open(s), "r", request(t, t.Context(), http.MethodPost, p.address, nil))

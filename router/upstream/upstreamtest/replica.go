@@ -3,6 +3,7 @@ package upstreamtest
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -25,28 +26,36 @@ type replica struct {
 
 // line is one connection to it, as the script sees it.
 type line struct {
-	*net.TCPConn
-	t *testing.T
-	r *bufio.Reader
-	n int // of the connection, beginning with 1
+	net.Conn
+	tcp *net.TCPConn
+	t   *testing.T
+	r   *bufio.Reader
+	n   int // of the connection, beginning with 1
 }
 
 // serve runs a script for every connection; the connection is closed when it
 // returns. At the test's end every connection must have been closed.
-func serve(t *testing.T, script func(l *line)) *replica {
+func serve(t *testing.T, s Suite, script func(l *line)) *replica {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := &replica{t: t, address: ln.Addr().String()}
+	if s.Gate != nil {
+		p.address = upstream.SchemeGate + "://n1@" + p.address
+	}
 	p.conns.Go(func() {
 		for n := 1; ; n++ {
 			c, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			l := &line{TCPConn: c.(*net.TCPConn), t: t, r: bufio.NewReader(c), n: n}
+			l := &line{Conn: c, tcp: c.(*net.TCPConn), t: t, n: n}
+			if s.Gate != nil {
+				l.Conn = tls.Server(c, s.Gate)
+			}
+			l.r = bufio.NewReader(l.Conn)
 			_ = l.SetDeadline(time.Now().Add(patience))
 			p.conns.Go(func() {
 				defer func() { _ = l.Close() }() // it may be closed already
@@ -93,7 +102,7 @@ func each(answer string) func(*line) {
 	}
 }
 
-func (l *line) say(s string) { _, _ = io.WriteString(l, s) }
+func (l *line) say(s string) { _, _ = io.WriteString(l.Conn, s) }
 
 // dribble sends every byte by itself.
 func (l *line) dribble(s string) {

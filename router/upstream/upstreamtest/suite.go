@@ -2,9 +2,11 @@ package upstreamtest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,9 @@ type Client interface {
 type Suite struct {
 	// Open makes a client.
 	Open func(upstream.Config) Client
+	// Gate makes the replicas gates of the node n1, with this as their side of TLS.
+	// Nil: they are plain HTTP/1.1.
+	Gate *tls.Config
 	// Strict clients refuse what net/http lets pass; see the framings.
 	Strict bool
 }
@@ -67,7 +72,10 @@ func do(client Client, replica string, req *http.Request) got {
 // request makes one that may be sent again.
 func request(t *testing.T, ctx context.Context, method, address string, body io.Reader) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+address+"/v1/x", body)
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address+"/v1/x", body)
 	if err != nil {
 		t.Fatal(err)
 	}
