@@ -158,6 +158,14 @@ func (h *Hub) Revoke(node inventory.NodeID) {
 	h.log.Info("node cut off", "node", node)
 }
 
+// Revoked reports whether a certificate of a node that was issued then is refused.
+// Routers ask it about gates. Before the list was read once it is as if nothing
+// was revoked: traffic does not wait for the store.
+func (h *Hub) Revoked(node inventory.NodeID, issued time.Time) bool {
+	at, _ := h.list.at(node)
+	return pki.Revoked(issued, at)
+}
+
 // cut ends a node's exchanges and forgets what was known of them.
 func (h *Hub) cut(node inventory.NodeID) {
 	h.mu.Lock()

@@ -41,7 +41,7 @@ func (h *Hub) join(ctx context.Context, j protocol.Join) (protocol.Certificate, 
 	if n := h.cfg.Registry.Snapshot().Node(node); n != nil && n.Hearing != inventory.Lost {
 		return none, refuse(protocol.CodeNameTaken, fmt.Sprintf("node %s is part of the cluster already; choose another name with --name, or remove that node first", text(j.Node, maxName)))
 	}
-	ans, info, err := h.certify(node, j.CSR)
+	ans, info, err := h.certify(node, j.CSR, h.cfg.CA.SignNode)
 	if err != nil {
 		return none, err
 	}
@@ -87,6 +87,12 @@ func (h *Hub) serveRenew(w http.ResponseWriter, r *http.Request) {
 	if !read(w, r, maxRequest, &in) {
 		return
 	}
+	if in.For != "" { // the grace is for coming back, and for nothing else
+		if _, err := h.identify(r, 0); err != nil {
+			h.write(w, c, nil, err)
+			return
+		}
+	}
 	ans, err := h.renew(r.Context(), c.node, in)
 	h.write(w, c, ans, err)
 }
@@ -94,17 +100,28 @@ func (h *Hub) serveRenew(w http.ResponseWriter, r *http.Request) {
 // renew works on every control plane, also one that does not lead: an outage of
 // the leader must not end certificates.
 func (h *Hub) renew(ctx context.Context, node inventory.NodeID, in protocol.Renew) (protocol.Certificate, error) {
-	ans, info, err := h.certify(node, in.CSR)
+	sign := h.cfg.CA.SignNode
+	switch in.For {
+	case "":
+	case protocol.ForGate:
+		sign = h.cfg.CA.SignGate
+	default:
+		return protocol.Certificate{}, refuse(protocol.CodeInvalid, fmt.Sprintf("this control plane gives no certificate for %q; upgrade it", text(string(in.For), maxName)))
+	}
+	ans, info, err := h.certify(node, in.CSR, sign)
 	if err != nil {
 		return protocol.Certificate{}, err
 	}
 	return ans, h.keep(ctx, info)
 }
 
+// signer is what the authority signs one kind of certificate with.
+type signer func(csrPEM []byte, node string, now time.Time, life time.Duration) ([]byte, pki.CertInfo, error)
+
 // certify signs the key of a request for a node.
-func (h *Hub) certify(node inventory.NodeID, csr string) (protocol.Certificate, pki.CertInfo, error) {
+func (h *Hub) certify(node inventory.NodeID, csr string, sign signer) (protocol.Certificate, pki.CertInfo, error) {
 	at, _ := h.list.at(node)
-	cert, info, err := h.cfg.CA.SignNode([]byte(csr), string(node), pki.IssueTime(time.Now(), at), 0)
+	cert, info, err := sign([]byte(csr), string(node), pki.IssueTime(time.Now(), at), 0)
 	switch {
 	case errors.Is(err, pki.ErrName):
 		return protocol.Certificate{}, info, refuse(protocol.CodeInvalid, "the node's name must be 1 to 253 letters, digits, '.', '_' or '-', and begin with a letter or digit; choose one with --name")

@@ -49,6 +49,7 @@ func bodies() map[string]any {
 		"scan_result": protocol.ScanResult{Text: "#\n", Packed: []byte("gz"), TookMS: 330, Error: "cut", By: "mlx5_0/1"},
 		"join":        protocol.Join{Token: "llmgw-join-x.y.z", Node: "n1", CSR: "PEM"},
 		"renew":       protocol.Renew{CSR: "PEM"},
+		"renew_gate":  protocol.Renew{CSR: "PEM", For: protocol.ForGate},
 		"certificate": protocol.Certificate{Cluster: "c", Node: "n1", Certificate: "PEM", CA: "PEM", Control: []string{"https://h:7443"}},
 		"error":       protocol.Error{Text: "this control plane does not lead", Code: protocol.CodeNotLeader, Leader: "https://h:7443"},
 	}

@@ -10,12 +10,21 @@ type Join struct {
 	CSR string `json:"csr"`
 }
 
-// Renew asks for a new certificate over the old one. Only its key is used.
+// Renew asks for a new certificate over the node's. Only its key is used.
 type Renew struct {
 	CSR string `json:"csr"`
+	// For is what the certificate shall speak for. Empty: the node itself.
+	For CertificateUse `json:"for,omitempty"`
 }
 
-// Certificate answers Join and Renew.
+// CertificateUse is what a node's certificate speaks for.
+type CertificateUse string
+
+// ForGate is a certificate for the gates of a node, which routers ask them for.
+const ForGate CertificateUse = "gate"
+
+// Certificate answers Join and Renew. Whoever asked for a gate's looks whether it
+// is one: an older control plane knows of none and gives a node's.
 type Certificate struct {
 	Cluster string `json:"cluster"`
 	Node    string `json:"node"`

@@ -43,9 +43,12 @@ type Client struct {
 	// http is another one after each renewal: a poll keeps its connection busy
 	// for ever, so an old certificate would be shown until it ends.
 	http atomic.Pointer[http.Client]
-	id   identity // Run's own
+	// transport makes what a connection is opened by; tests have their own.
+	transport func(*tls.Config) http.RoundTripper
+	gates     gates
 
 	mu      sync.Mutex
+	id      identity
 	control []string
 	current int
 }
@@ -60,7 +63,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, id: id, node: inventory.NodeID(id.Node)}
+	c := &Client{cfg: cfg, id: id, node: inventory.NodeID(id.Node), transport: transportWith}
 	for _, s := range orElse(cfg.Control, id.Control) {
 		u, err := controlURL(s)
 		if err != nil {
@@ -82,16 +85,29 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c.connectAnew()
+	c.gates.recall(cfg.DataDir, id)
 	return c, nil
 }
 
 // connectAnew lets new exchanges use new connections. Those that are open go on
 // and are closed once they are idle.
 func (c *Client) connectAnew() {
-	old := c.http.Swap(&http.Client{Transport: transportWith(c.conf.Clone()), CheckRedirect: noRedirect})
+	old := c.http.Swap(&http.Client{Transport: c.transport(c.conf.Clone()), CheckRedirect: noRedirect})
 	if old != nil {
 		old.CloseIdleConnections()
 	}
+}
+
+func (c *Client) identity() identity {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.id
+}
+
+func (c *Client) setIdentity(id identity) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id = id
 }
 
 // Node is who this machine is.

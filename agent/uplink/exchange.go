@@ -38,7 +38,7 @@ func decodeAnswer(resp *http.Response, out any) error {
 	return refusal
 }
 
-func transportWith(conf *tls.Config) *http.Transport {
+func transportWith(conf *tls.Config) http.RoundTripper {
 	return &http.Transport{
 		TLSClientConfig:     conf,
 		ForceAttemptHTTP2:   true,

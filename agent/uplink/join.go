@@ -53,6 +53,9 @@ func Join(ctx context.Context, cfg JoinConfig) error {
 		var refused *protocol.Error
 		switch {
 		case err == nil:
+			if err := forgetGates(cfg.DataDir); err != nil {
+				return err
+			}
 			return writeIdentity(cfg.DataDir, identity{
 				Cluster: cert.Cluster, Node: cert.Node, Control: orElse(cert.Control, control),
 				Certificate: cert.Certificate, Key: string(keyPEM), CA: ca,

@@ -2,8 +2,9 @@ package uplink
 
 import (
 	"context"
-	"fmt"
+	"crypto/x509"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
@@ -23,16 +24,16 @@ const (
 // until ctx ends. A machine whose certificate ended while the control plane was
 // away renews it at once when it is back.
 func (c *Client) Run(ctx context.Context) error {
+	var gates sync.WaitGroup
+	gates.Go(func() { c.renewGates(ctx) })
+	defer gates.Wait()
 	for {
 		cert, err := c.pair.Current()
 		if err != nil {
 			return err
 		}
-		due := pki.RenewAt(cert.Leaf, 2*rand.Float64()-1)
-		for left := time.Until(due); left > 0; left = time.Until(due) {
-			if !sleep(ctx, min(left, renewLook)) {
-				return nil
-			}
+		if !sleepUntil(ctx, pki.RenewAt(cert.Leaf, 2*rand.Float64()-1)) {
+			return nil
 		}
 		for err := c.renew(ctx); err != nil; err = c.renew(ctx) {
 			if ctx.Err() == nil {
@@ -48,34 +49,49 @@ func (c *Client) Run(ctx context.Context) error {
 // renew makes a new key, has it certified, keeps both and shows them from the
 // next connection on. Exchanges in flight are not cut.
 func (c *Client) renew(ctx context.Context) error {
-	keyPEM, csrPEM, err := pki.NewRequest(c.id.Node)
+	id, _, err := c.certify(ctx, "", pki.KindNode)
 	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	cert, err := c.Renew(ctx, protocol.Renew{CSR: string(csrPEM)})
-	if err != nil {
-		return err
-	}
-	if cert.Node != c.id.Node {
-		return fmt.Errorf("uplink: the control plane certified %.200q and not %q", cert.Node, c.id.Node)
-	}
-	id := c.id
-	id.Certificate, id.Key, id.Control = cert.Certificate, string(keyPEM), orElse(cert.Control, id.Control)
-	if _, err := pki.NewKeyPair([]byte(id.Certificate), keyPEM); err != nil {
 		return err
 	}
 	if err := writeIdentity(c.cfg.DataDir, id); err != nil {
 		return err
 	}
-	if err := c.pair.Set([]byte(id.Certificate), keyPEM); err != nil {
+	if err := c.pair.Set([]byte(id.Certificate), []byte(id.Key)); err != nil {
 		return err
 	}
-	c.id = id
+	c.setIdentity(id)
 	c.connectAnew()
 	c.cfg.Logger.Info("certificate renewed", "node", id.Node)
 	return nil
+}
+
+// certify makes a new key and has it certified for a use.
+func (c *Client) certify(ctx context.Context, use protocol.CertificateUse, kind pki.Kind) (identity, *x509.Certificate, error) {
+	id := c.identity()
+	keyPEM, csrPEM, err := pki.NewRequest(id.Node)
+	if err != nil {
+		return id, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	cert, err := c.Renew(ctx, protocol.Renew{CSR: string(csrPEM), For: use})
+	if err != nil {
+		return id, nil, err
+	}
+	id.Certificate, id.Key, id.Control = cert.Certificate, string(keyPEM), orElse(cert.Control, id.Control)
+	leaf, err := leafOf(id, pki.Peer{Cluster: id.Cluster, Kind: kind, ID: id.Node})
+	return id, leaf, err
+}
+
+// sleepUntil reports whether that time came before ctx ended. The clock is looked
+// at now and then.
+func sleepUntil(ctx context.Context, due time.Time) bool {
+	for left := time.Until(due); left > 0; left = time.Until(due) {
+		if !sleep(ctx, min(left, renewLook)) {
+			return false
+		}
+	}
+	return true
 }
 
 // sleep reports whether the time passed before ctx ended.
