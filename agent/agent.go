@@ -32,6 +32,8 @@ type Agent struct {
 	// run names this run, for the order of what it says.
 	run     string
 	started atomic.Bool
+	// expelled says that the node was removed from its cluster.
+	expelled atomic.Bool
 	// contact is when the control plane last answered, as the time since made: a
 	// wall clock that is set must not make it seem away, or there.
 	contact atomic.Int64
@@ -174,7 +176,7 @@ func (a *Agent) open() error {
 	known := map[string]bool{}
 	for _, id := range l.ids() {
 		if e, ok := l.entry(id); ok {
-			known[e.Mark] = true
+			known[e.Mark], known[e.Gate.Mark] = true, true
 			if e.Mark != "" && !e.Down {
 				a.claims.keep(id, e.Shard.Devices) // until it is seen what became of its engine
 			}

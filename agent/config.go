@@ -18,7 +18,8 @@ import (
 
 // Where engines may listen.
 const (
-	// AccessLoopback keeps engines on 127.0.0.1.
+	// AccessLoopback keeps engines on 127.0.0.1. Routers on other machines reach them
+	// through gates.
 	AccessLoopback = "loopback"
 	// AccessDirect lets engines listen on the management address. It is for
 	// fenced networks: an engine's own key protects only parts of it.
@@ -67,6 +68,12 @@ type Config struct {
 	EngineAccess string
 	// PortMin and PortMax bound the engines' ports. Zero: 20000 and 29999.
 	PortMin, PortMax int
+	// Gate is the program that stands before an engine, with its first arguments; it
+	// gets the gate's folder as the last one and calls gate.Main with that. Empty:
+	// there are no gates, and shards fail where routers are on other machines.
+	Gate []string
+	// GatePortMin and GatePortMax bound the gates' ports. Zero: 19000 and 19999.
+	GatePortMin, GatePortMax int
 	// Labels are added to those the Prober finds, and win.
 	Labels map[string]string
 	// Version is the agent's own, for its facts. May be empty.
@@ -182,6 +189,8 @@ func (c *Config) check() error {
 	miss(c.Isolation != "" && c.Isolation != IsolationRequired && c.Isolation != IsolationNone,
 		"Config.Isolation %q must be empty, %q or %q", c.Isolation, IsolationRequired, IsolationNone)
 	miss(c.UserMin < 1 || c.UserMax > 1<<31-2 || c.UserMin >= c.UserMax, "the users %d to %d are no range", c.UserMin, c.UserMax)
+	miss(c.GatePortMin < 0 || c.GatePortMax > 65535 || c.GatePortMin > c.GatePortMax, "the gates' ports %d to %d are no range", c.GatePortMin, c.GatePortMax)
+	miss(len(c.Gate) > 0 && !filepath.IsAbs(c.Gate[0]), "Config.Gate %q must be an absolute path", c.Gate)
 	seen := map[catalog.Engine]bool{}
 	for _, e := range c.Engines {
 		if e == nil {
@@ -201,6 +210,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.UserMin == 0 && c.UserMax == 0 {
 		c.UserMin, c.UserMax = 64000, 64999
+	}
+	if c.GatePortMin == 0 && c.GatePortMax == 0 {
+		c.GatePortMin, c.GatePortMax = 19000, 19999
 	}
 	if c.EngineAccess == "" {
 		c.EngineAccess = AccessLoopback

@@ -61,3 +61,11 @@ func clip(s string) string {
 	}
 	return s
 }
+
+// asFailure makes what went wrong with a gate its shard's failure.
+func asFailure(err error) *failure {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	return failed(protocol.CauseGate, err.Error())
+}

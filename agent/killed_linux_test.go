@@ -54,9 +54,15 @@ func runAgentProcess() {
 			return d, err
 		},
 	}
+	mgmt := "127.0.0.1"
+	if path := os.Getenv("LLMGW_TEST_GATE"); path != "" {
+		mgmt = os.Getenv("LLMGW_TEST_MGMT")
+		control.GateIdentityFunc = func(context.Context) (string, error) { return path, nil }
+	}
 	cfg := agent.Config{
+		Gate: agenttest.Gate(), GatePortMin: 19600, GatePortMax: 19699,
 		Node: "n1", Control: control, Prober: &agenttest.Prober{}, Engines: []agent.Engine{&agenttest.Toy{}},
-		DataDir: filepath.Join(dir, "data"), PortMin: base, PortMax: base + 99, MgmtAddr: "127.0.0.1", Times: fast, CgroupParent: os.Getenv("LLMGW_TEST_CGROUP"),
+		DataDir: filepath.Join(dir, "data"), PortMin: base, PortMax: base + 99, MgmtAddr: mgmt, Times: fast, CgroupParent: os.Getenv("LLMGW_TEST_CGROUP"),
 	}
 	if from, err := strconv.Atoi(os.Getenv("LLMGW_TEST_USERS")); err == nil {
 		cfg.Isolation, cfg.UserMin, cfg.UserMax = agent.IsolationRequired, from, from+19

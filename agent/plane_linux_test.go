@@ -24,6 +24,7 @@ import (
 
 func TestMain(m *testing.M) {
 	agenttest.RunToy()
+	agenttest.RunGate()
 	playVLLM()
 	runAgentProcess()
 	os.Exit(m.Run())

@@ -15,17 +15,25 @@ import (
 // started with them, so that no two shards ever get the same and a restarted agent
 // knows where its engines listen and who they are. A port that the shard has
 // already is kept when it is free.
-func (a *Agent) reserve(d protocol.DesiredShard, host, mark string) (entry, error) {
+func (a *Agent) reserve(d protocol.DesiredShard, at hosts, mark, gateMark string) (entry, error) {
 	var out entry
 	err := a.ledger.change(d.Shard, func(e *entry) error {
-		port, err := a.choosePort(d.Port, e.Port, host, a.ledger.ports(d.Shard))
+		taken := a.ledger.ports(d.Shard)
+		port, err := a.choosePort(d.Port, e.Port, at.engine, portRange{a.cfg.PortMin, a.cfg.PortMax}, taken)
 		if err != nil {
 			return err
 		}
 		if e.UID, err = a.chooseUser(e.UID, a.ledger.users(d.Shard)); err != nil {
 			return err
 		}
-		e.Shard, e.Host, e.Port, e.Mark = d, host, port, mark
+		before := gateEntry{}
+		if at.gate != "" {
+			before = gateEntry{Host: at.gate, Mark: gateMark}
+			if before.Port, err = a.choosePort(0, e.Gate.Port, at.gate, a.gatePorts(), taken); err != nil {
+				return err
+			}
+		}
+		e.Shard, e.Host, e.Port, e.Mark, e.Gate = d, at.engine, port, mark, before
 		e.Process, e.Group, e.WasReady, e.Down = process.ID{}, nil, false, false
 		out = *e
 		return nil
@@ -33,9 +41,14 @@ func (a *Agent) reserve(d protocol.DesiredShard, host, mark string) (entry, erro
 	return out, err
 }
 
+// portRange is where ports are taken from.
+type portRange struct{ first, last int }
+
+func (a *Agent) gatePorts() portRange { return portRange{a.cfg.GatePortMin, a.cfg.GatePortMax} }
+
 // choosePort prefers what the control plane forces, then what the shard had,
 // then the lowest one that is free.
-func (a *Agent) choosePort(forced, had int, host string, taken map[int]string) (int, error) {
+func (a *Agent) choosePort(forced, had int, host string, from portRange, taken map[int]string) (int, error) {
 	if forced != 0 {
 		if other, ok := taken[forced]; ok {
 			return 0, failed(protocol.CausePort, fmt.Sprintf("port %d is wanted for this shard and taken by shard %s on this node; let the agent choose, or stop that one", forced, other))
@@ -52,12 +65,12 @@ func (a *Agent) choosePort(forced, had int, host string, taken map[int]string) (
 	if had != 0 && ok(had) {
 		return had, nil
 	}
-	for p := a.cfg.PortMin; p <= a.cfg.PortMax; p++ {
+	for p := from.first; p <= from.last; p++ {
 		if ok(p) {
 			return p, nil
 		}
 	}
-	return 0, failed(protocol.CausePort, fmt.Sprintf("no port from %d to %d is free on %s; stop what listens there, or widen the range", a.cfg.PortMin, a.cfg.PortMax, host))
+	return 0, failed(protocol.CausePort, fmt.Sprintf("no port from %d to %d is free on %s; stop what listens there, or widen the range", from.first, from.last, host))
 }
 
 // bindable asks the kernel. Another program may still come first: the engine
@@ -78,6 +91,9 @@ func (l *ledger) ports(but string) map[int]string {
 	for id, e := range l.st.Shards {
 		if id != but && e.Port != 0 && !e.Down {
 			out[e.Port] = id
+		}
+		if id != but && e.Gate.Port != 0 && !e.Down {
+			out[e.Gate.Port] = id
 		}
 	}
 	return out

@@ -94,6 +94,14 @@ type Provisioner interface {
 	Run(ctx context.Context) error
 }
 
+// GateIdentity is an optional ability of a Control: it certifies this machine's
+// gates. Without it there are none.
+type GateIdentity interface {
+	// GateIdentity gives the absolute path of a file with a certificate for gates
+	// that is good now; see gate.Config. It may block, and be called at once.
+	GateIdentity(ctx context.Context) (path string, err error)
+}
+
 // Control is the control plane as the agent sees it. Methods block until they
 // are answered or ctx ends. Refusals are *protocol.Error.
 type Control interface {

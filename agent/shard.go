@@ -33,6 +33,7 @@ type shard struct {
 
 	// Below is the goroutine's own.
 	proc *process.Process
+	gate gatekeeper
 	// backOff is the next wait before a start without the control plane.
 	backOff time.Duration
 	starts  int
@@ -114,6 +115,9 @@ func (s *shard) run(ctx context.Context) {
 			err = s.bringUp(ctx)
 		default:
 			err = s.watch(ctx)
+		}
+		if s.proc == nil {
+			s.closeGate()
 		}
 		s.leaveDevices()
 		if errors.Is(err, context.Canceled) {
@@ -218,6 +222,7 @@ func (s *shard) forget() {
 		s.log.Warn("the state cannot be kept", "err", err)
 	}
 	s.removeFiles()
+	_ = os.RemoveAll(s.gateDir())
 	s.a.board.drop(s.id)
 	s.a.dropped(s)
 }

@@ -27,7 +27,7 @@ func (s *shard) bringUp(ctx context.Context) error {
 	defer cancel()
 	d, _, _ := s.wish()
 	s.say(inventory.ShardPending, nil)
-	host, err := s.a.engineHost(ctx)
+	where, err := s.a.hosts(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *shard) bringUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := protocol.Launch{Host: host, Build: program.Build, Program: program.Path}
+	at := protocol.Launch{Host: where.engine, Build: program.Build, Program: program.Path}
 	if err := s.fetch(ctx, d, &at); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (s *shard) bringUp(ctx context.Context) error {
 	if err := s.awaitMemory(ctx, d); err != nil {
 		return err
 	}
-	e, err := s.a.reserve(d, host, s.a.marks+rand.Text())
+	e, err := s.a.reserve(d, where, s.a.marks+rand.Text(), s.a.marks+rand.Text())
 	if err != nil {
 		return err
 	}
@@ -63,19 +63,29 @@ func (s *shard) bringUp(ctx context.Context) error {
 	return s.start(ctx, cmd, e)
 }
 
-// engineHost is the address engines listen on. An engine on loopback is of no
-// use to a router elsewhere, so that is refused rather than started.
-func (a *Agent) engineHost(ctx context.Context) (string, error) {
+// hosts are the addresses of a shard's engine and of the gate before it. Gate is
+// empty where there is none.
+type hosts struct{ engine, gate string }
+
+// hosts says where a shard listens. An engine on loopback is of no use to a router
+// elsewhere, so where no gate can stand before it that is refused rather than
+// started. Shards that follow a leader are asked by nobody.
+func (a *Agent) hosts(ctx context.Context, d protocol.DesiredShard) (hosts, error) {
 	mgmt := a.mgmtAddr(ctx)
 	ip := net.ParseIP(mgmt)
 	remote := ip != nil && !ip.IsLoopback()
 	switch {
-	case a.cfg.EngineAccess == AccessDirect && remote:
-		return mgmt, nil
-	case a.cfg.EngineAccess == AccessLoopback && remote:
-		return "", failed(protocol.CauseAccess, fmt.Sprintf("engines of this node listen on 127.0.0.1, which no router at another address than %s reaches; set engine_access: direct in the agent's configuration if the network is fenced", mgmt))
+	case !remote:
+	case a.cfg.EngineAccess == AccessDirect:
+		return hosts{engine: mgmt}, nil
+	case d.Rank > 0:
+	case len(a.cfg.Gate) == 0:
+		return hosts{}, failed(protocol.CauseAccess, fmt.Sprintf("engines of this node listen on 127.0.0.1, which no router at another address than %s reaches, and this agent has no gates; set engine_access: direct in the agent's configuration if the network is fenced", mgmt))
+	default:
+		_, err := a.certified(ctx)
+		return hosts{engine: "127.0.0.1", gate: mgmt}, err
 	}
-	return "127.0.0.1", nil
+	return hosts{engine: "127.0.0.1"}, nil
 }
 
 // pick finds the engine and the build that a shard wants: one that was installed

@@ -48,6 +48,8 @@ type entry struct {
 	Starts int `json:"starts,omitempty"`
 	// Stop is how the process has to be stopped.
 	Stop protocol.Stopping `json:"stop,omitzero"`
+	// Gate is what stands before the engine. Zero: nothing.
+	Gate gateEntry `json:"gate,omitzero"`
 	// WasReady says that the engine was ready since it was started.
 	WasReady bool `json:"was_ready,omitempty"`
 	// Down says that the shard was stopped and waits to be forgotten.

@@ -37,6 +37,7 @@ func (s *shard) bringDown(ctx context.Context) {
 		s.log.Info("engine stopped", "code", exit.Code, "signal", exit.Signal)
 		s.proc = nil
 	}
+	s.closeGate()
 	s.markDown()
 	s.removeFiles()
 	s.say(inventory.ShardStopped, nil)
@@ -66,16 +67,17 @@ func (s *shard) drain(ctx context.Context) {
 	if limit == 0 {
 		limit = defaultDrainTimeout
 	}
-	s.say(inventory.ShardDraining, func(st *inventory.ShardStatus) { st.Address = endpoint(e).Address })
+	s.say(inventory.ShardDraining, func(st *inventory.ShardStatus) { st.Address, st.Gate = front(e) })
 	end := time.NewTimer(limit)
 	defer end.Stop()
 	look := time.NewTicker(s.a.cfg.Times.Look)
 	defer look.Stop()
 	for silent := 0; silent < 3; {
-		use, err := s.use(ctx, engine, e)
+		use, err := s.left(ctx, engine, e)
 		switch {
-		case err != nil:
+		case err != nil && !s.gated():
 			silent++
+		case err != nil: // it counts, and says so when it gets its turn; the limit is for it, too
 		case use.Running+use.Waiting <= 0:
 			return
 		default:
@@ -94,6 +96,20 @@ func (s *shard) drain(ctx context.Context) {
 	}
 }
 
+// gated reports whether a gate runs.
+func (s *shard) gated() bool { return s.gate.proc != nil && !s.gate.proc.Ended() }
+
+// left is what is still to be done. A gate knows it exactly, and takes nothing new.
+func (s *shard) left(ctx context.Context, engine Engine, e entry) (protocol.Use, error) {
+	if !s.gated() {
+		return s.use(ctx, engine, e)
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(s.a.cfg.Times.Use, time.Second))
+	defer cancel()
+	st, err := s.askGate().Drain(ctx, true)
+	return protocol.Use{Running: int(st.InFlight)}, err
+}
+
 func (s *shard) use(ctx context.Context, engine Engine, e entry) (protocol.Use, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.a.cfg.Times.Use)
 	defer cancel()
@@ -106,6 +122,7 @@ func (s *shard) use(ctx context.Context, engine Engine, e entry) (protocol.Use, 
 // whole is killed whole.
 func (s *shard) adopt() error {
 	e, ok := s.a.ledger.entry(s.id)
+	defer s.adoptGate(e)
 	if s.starts = e.Starts; !ok || e.Mark == "" {
 		return nil
 	}

@@ -33,6 +33,7 @@ func (a *Agent) syncLoop(ctx context.Context) {
 			continue
 		case refusedFor(err, protocol.CodeRevoked, protocol.CodeForbidden):
 			wait = maxPollWait
+			a.expel(err)
 		}
 		if last == nil || last.Error() != err.Error() {
 			a.cfg.Logger.Warn("poll failed", "node", a.cfg.Node, "err", err)
@@ -43,6 +44,20 @@ func (a *Agent) syncLoop(ctx context.Context) {
 		case <-time.After(jitter(wait)):
 		}
 		wait = min(2*wait, maxPollWait)
+	}
+}
+
+// expel shuts the gates of a node that its cluster has removed: nobody of it may be
+// served here any more. Engines go on until somebody stops them, and another
+// membership begins with another agent.
+func (a *Agent) expel(err error) {
+	if !refusedFor(err, protocol.CodeRevoked) || a.expelled.Swap(true) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.shards {
+		notify(s.kick)
 	}
 }
 

@@ -32,7 +32,15 @@ func (s *shard) watch(ctx context.Context) error {
 			return unlessOver(up, err)
 		}
 	}
-	return unlessOver(up, s.whileReady(up, engine, e))
+	if e, err := s.openGate(up, e); err != nil {
+		if up.Err() != nil {
+			return nil
+		}
+		return s.end(asFailure(err))
+	} else if up.Err() == nil {
+		return unlessOver(up, s.serve(up, engine, e))
+	}
+	return nil
 }
 
 // unlessOver tells a failure from the end of the agent or of the wish, which is
@@ -88,10 +96,10 @@ func (s *shard) untilReady(ctx context.Context, engine Engine, e entry) error {
 			return s.exited(engine, false)
 		}
 		if err == nil {
-			return s.becomeReady(e)
+			return nil
 		}
 		if s.servesAlready(ctx, engine, e, err) {
-			return s.becomeReady(e)
+			return nil
 		}
 		if errors.Is(err, protocol.ErrForeign) {
 			s.a.bad.add(e.Port)
@@ -137,12 +145,17 @@ func (s *shard) ready(ctx context.Context, engine Engine, e entry) error {
 	return engine.Ready(ctx, endpoint(e))
 }
 
-func (s *shard) becomeReady(e entry) error {
-	s.keep(func(e *entry) { e.WasReady = true })
-	s.backOff = s.a.cfg.Times.Retry
-	s.log.Info("engine ready", "address", endpoint(e).Address, "adopted", s.proc.Adopted())
-	s.sayUp(e, nil, "")
-	return nil
+// serve says that the shard is up, if it has not been said, and looks after it.
+func (s *shard) serve(ctx context.Context, engine Engine, e entry) error {
+	if s.state != inventory.ShardReady && s.state != inventory.ShardDraining {
+		s.keep(func(e *entry) { e.WasReady = true })
+		s.backOff = s.a.cfg.Times.Retry
+		address, gated := front(e)
+		s.log.Info("engine ready", "address", address, "gate", gated, "adopted", s.proc.Adopted())
+		s.sayUp(e, nil, "")
+	}
+	s.tendGate(ctx)
+	return s.whileReady(ctx, engine, e)
 }
 
 // sayUp reports a shard that serves: ready, or draining when that is wanted.
@@ -155,7 +168,8 @@ func (s *shard) sayUp(e entry, use *inventory.ShardUse, trouble string) {
 	}
 	s.say(state, func(st *inventory.ShardStatus) {
 		if st.Use, st.Error = use, trouble; e.Shard.Rank == 0 {
-			st.Address, st.Adapters = endpoint(e).Address, loadedAdapters(e, d.Adapters)
+			st.Address, st.Gate = front(e)
+			st.Adapters = loadedAdapters(e, d.Adapters)
 		}
 	})
 }
@@ -178,14 +192,22 @@ func (s *shard) whileReady(ctx context.Context, engine Engine, e entry) error {
 			return nil
 		case <-s.proc.Done():
 			return s.exited(engine, true)
+		case <-s.gateDone():
+			var err error
+			if e, err = s.reopenGate(ctx, e); err != nil {
+				return err
+			}
+			s.sayUp(e, last, adapters.trouble)
 		case <-s.kick:
 			s.sayUp(e, last, adapters.trouble)
+			s.tendGate(ctx)
 		case now := <-adapters.done:
 			e = adapters.end(s, e, now, s.a.cfg.Times.RetryMax)
 			s.sayUp(e, last, adapters.trouble)
 		case <-use.C:
 			last = s.measure(ctx, engine, e, meter, pulse)
 			s.sayUp(e, last, adapters.trouble)
+			s.tendGate(ctx)
 		case <-probe.C:
 			if !asking {
 				asking = true

@@ -44,6 +44,9 @@ type ShardStatus struct {
 	// Address is where the router reaches the engine, "127.0.0.1:20001"; set
 	// once the engine listens, on the leading shard only.
 	Address string `json:"address,omitempty"`
+	// Gate says that a gate of the node stands at Address, which is spoken to over
+	// mutual TLS. False: it is the engine itself, over plain HTTP.
+	Gate bool `json:"gate,omitempty"`
 	// Fetch is nil unless weights are being fetched.
 	Fetch *Fetch `json:"fetch,omitempty"`
 	// Since is when the shard entered its state, by the agent's clock.

@@ -131,9 +131,22 @@ type Control struct {
 	SyncFunc   func(context.Context, protocol.Sync) (protocol.Desired, error)
 	RenewFunc  func(context.Context, protocol.Renew) (protocol.Certificate, error)
 	AnswerFunc func(context.Context, protocol.Answer, io.Reader) error
+	// GateIdentityFunc gives the file of a certificate for gates. Nil: there is none.
+	GateIdentityFunc func(context.Context) (string, error)
 }
 
-var _ agent.Control = (*Control)(nil)
+var (
+	_ agent.Control      = (*Control)(nil)
+	_ agent.GateIdentity = (*Control)(nil)
+)
+
+// GateIdentity is agent.GateIdentity's.
+func (c *Control) GateIdentity(ctx context.Context) (string, error) {
+	if c.GateIdentityFunc != nil {
+		return c.GateIdentityFunc(ctx)
+	}
+	return "", &protocol.Error{Code: protocol.CodeInternal, Text: "this fake certifies no gate"}
+}
 
 // Beat is agent.Control's.
 func (c *Control) Beat(ctx context.Context, b protocol.Beat) (protocol.BeatAnswer, error) {

@@ -30,6 +30,9 @@ const toyVariable = "LLMGW_TOY_ENGINE"
 //	TOY_CHILDREN=n     starts n children that live in sessions of their own
 //	TOY_DEAF=1         does not end at the first TERM
 //	TOY_SLOW=duration  is not ready before that
+//
+// A request to /v1/chat/completions is answered by a stream of as many chunks as
+// its body says in decimal.
 type Toy struct {
 	Engine
 }
@@ -83,6 +86,13 @@ func runToy(addr string) error {
 			_, _ = io.WriteString(w, os.Getenv("TOY_MODEL"))
 		}
 	})
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != key {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		toyStream(w, r)
+	})
 	term := make(chan os.Signal, 2)
 	signal.Notify(term, syscall.SIGTERM)
 	go func() {
@@ -94,6 +104,26 @@ func runToy(addr string) error {
 		os.Exit(0)
 	}()
 	return http.Serve(l, mux)
+}
+
+// toyStream answers with as many chunks as the body says, one every 10 ms.
+func toyStream(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<10))
+	if err != nil {
+		return
+	}
+	chunks, _ := strconv.Atoi(string(body))
+	w.Header().Set("Content-Type", "text/event-stream")
+	for i := range chunks {
+		fmt.Fprintf(w, "data: %d\n\n", i)
+		w.(http.Flusher).Flush()
+		select {
+		case <-r.Context().Done():
+			fmt.Println("toy engine lost a client")
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // Command is agent.Engine's: this binary, as a toy.

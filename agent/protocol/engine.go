@@ -134,6 +134,7 @@ const (
 	CauseDisk     Cause = "disk_full"
 	CauseEngine   Cause = "engine_missing"
 	CauseAccess   Cause = "engine_access"
+	CauseGate     Cause = "gate"
 	CauseTimeout  Cause = "start_timeout"
 	CauseHung     Cause = "hung"
 	CauseForeign  Cause = "foreign_process"

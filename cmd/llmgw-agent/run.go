@@ -20,6 +20,7 @@ import (
 	"llmgw.io/llmgw/agent/logs"
 	"llmgw.io/llmgw/agent/provision"
 	"llmgw.io/llmgw/agent/uplink"
+	"llmgw.io/llmgw/cmd/llmgw-agent/gatecmd"
 	"llmgw.io/llmgw/cmd/llmgw-agent/gpucmd"
 )
 
@@ -74,7 +75,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	a, err = agent.New(agent.Config{
 		Node: client.Node(), Control: client, Prober: prober, Scanner: prober.Fabric(), Engines: []agent.Engine{set.LlamaCPP, set.VLLM, set.Sim},
 		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
-		LogFile: path, Reach: f.reach(), Provisioner: installer,
+		LogFile: path, Gate: gatecmd.Program(), Reach: f.reach(), Provisioner: installer,
 		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Isolation: f.Isolation, Logger: logger,
 	})
 	if err != nil {

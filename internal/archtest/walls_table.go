@@ -72,8 +72,8 @@ func machineWalls() []wall {
 		{room: "agent/logs", may: []string{"internal/durable"}},
 		{room: "agent/survey", may: []string{"agent/protocol", "inventory", "inventory/fabrics", "inventory/topology"}},
 		{room: "agent/uplink", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/pki"}},
-		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable"}},
-		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory"}},
+		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/gate", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable"}},
+		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/pki"}},
 
 		// People.
 		{room: "adminapi/view", may: []string{"catalog", "inventory", "inventory/facility", "inventory/fabrics", "inventory/nvlink", "inventory/topology", "placement", "placement/dryrun", "placement/reconciler", "storage"}},

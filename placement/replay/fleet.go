@@ -69,7 +69,7 @@ func sameShards(a, b []inventory.ShardStatus) bool {
 // sameShard looks at all but measurements.
 func sameShard(a, b inventory.ShardStatus) bool {
 	return a.ID == b.ID && a.State == b.State && a.Since.Equal(b.Since) && a.Starts == b.Starts && a.Adopted == b.Adopted &&
-		a.Model == b.Model && a.Profile == b.Profile && a.Address == b.Address &&
+		a.Model == b.Model && a.Profile == b.Profile && a.Address == b.Address && a.Gate == b.Gate &&
 		a.Error == b.Error && a.Cause == b.Cause && slices.Equal(a.LastLines, b.LastLines) && slices.Equal(a.Adapters, b.Adapters)
 }
 

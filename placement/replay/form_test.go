@@ -203,7 +203,7 @@ func TestEveryFieldIsThoughtOf(t *testing.T) {
 		{reflect.TypeFor[placement.ProfileTrace](), []string{"Profile", "Looked", "Chosen", "Counts", "Lines", "Omitted", "Best"}},
 		{reflect.TypeFor[inventory.SnapshotState](), []string{"Version", "Nodes", "Holds", "InForce"}},
 		{reflect.TypeFor[inventory.ShardStatus](), []string{
-			"ID", "Model", "Profile", "State", "Error", "Cause", "LastLines", "Address", "Fetch", "Since", "Starts", "Adopted", "Adapters", "Use",
+			"ID", "Model", "Profile", "State", "Error", "Cause", "LastLines", "Address", "Gate", "Fetch", "Since", "Starts", "Adopted", "Adapters", "Use",
 		}},
 	} {
 		var has []string

@@ -2,11 +2,22 @@ package gatecmd
 
 import (
 	"context"
+	"os"
 
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw/agent/gate"
 )
+
+// Program is this program as a gate, for agent.Config.Gate. Nil: its own path cannot
+// be found, and the agent says that it has no gates.
+func Program() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, "gate"}
+}
 
 // Command is the command gate.
 func Command() *cli.Command {
