@@ -221,20 +221,25 @@ func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend 
 	keys := make(map[reconciler.ReplicaID]string, len(v.Replicas))
 	for i := range v.Replicas {
 		r := &v.Replicas[i]
-		address, loaded, reachable, ok := leading(r, v.Fleet)
+		lead, reachable, ok := leading(r, v.Fleet)
 		if !ok || r.Phase == reconciler.Stop {
 			continue
 		}
-		if keys[r.ID] = b.hashed[r.ID]; keys[r.ID] == "" {
-			keys[r.ID] = b.engineKey(string(r.ID))
-		}
 		e := router.Backend{
-			ID: string(r.ID), Model: string(r.Model), Address: address, Key: keys[r.ID],
+			ID: string(r.ID), Model: string(r.Model), Address: lead.address,
 			Draining: r.Phase == reconciler.Drain, Unreachable: !reachable,
 			ByPlace: r.Profile.Engine == catalog.EngineLlamaCPP, Slots: slotsOf(&r.Profile),
 		}
+		if lead.gate == "" {
+			if keys[r.ID] = b.hashed[r.ID]; keys[r.ID] == "" {
+				keys[r.ID] = b.engineKey(string(r.ID))
+			}
+			e.Key = keys[r.ID]
+		} else { // the gate has the key
+			e.Address = router.GateAddress(string(lead.gate), lead.address)
+		}
 		for _, a := range r.Adapters {
-			if loaded == nil || slices.Contains(loaded, string(a.Name)) {
+			if lead.adapters == nil || slices.Contains(lead.adapters, string(a.Name)) {
 				e.Adapters = append(e.Adapters, a.Name)
 			}
 		}
@@ -257,23 +262,34 @@ func slotsOf(p *catalog.Profile) int {
 	return 4
 }
 
-// leading finds the address of a replica all of whose shards said that they are
-// ready, and the adapters that its engine has loaded; nil: it does not say.
-func leading(r *reconciler.Replica, fleet *inventory.Snapshot) (address string, adapters []string, reachable, ok bool) {
+// lead is where a replica is asked: an engine, or the gate of a node.
+type lead struct {
+	address string
+	gate    inventory.NodeID // empty: it is the engine
+	// adapters are those the engine has loaded; nil: it does not say.
+	adapters []string
+}
+
+// leading finds where a replica is asked all of whose shards said that they are
+// ready.
+func leading(r *reconciler.Replica, fleet *inventory.Snapshot) (at lead, reachable, ok bool) {
 	reachable = true
 	for _, s := range r.Shards {
 		n := fleet.Node(s.Spot.Node)
 		if n == nil {
-			return "", nil, false, false
+			return lead{}, false, false
 		}
 		st, known := n.Shard(string(s.ID))
 		if !known || st.State != inventory.ShardReady {
-			return "", nil, false, false
+			return lead{}, false, false
 		}
 		reachable = reachable && n.Hearing == inventory.Heard
 		if s.Rank == 0 {
-			address, adapters = st.Address, st.Adapters
+			at = lead{address: st.Address, adapters: st.Adapters}
+			if st.Gate {
+				at.gate = n.ID
+			}
 		}
 	}
-	return address, adapters, reachable, address != ""
+	return at, reachable, at.address != ""
 }

@@ -239,6 +239,7 @@ func (c *ControlPlane) wireRouter(context.Context) (err error) {
 	c.fleet = &backends{loop: c.loop, engineKey: c.cfg.Pepper.EngineKey, started: c.started}
 	rc := routerConfig(c.cfg)
 	rc.Models, rc.Keys, rc.Usage = c.catalog, c.cfg.Store, c.cfg.Store
+	rc.Gate = (&gates{ca: c.ca, revoked: c.hub.Revoked}).to
 	rc.Backends, rc.Prospects, rc.Demand, rc.Ready = c.fleet, c.fleet, c.fleet, c.ready
 	c.router, err = router.New(rc)
 	return err
