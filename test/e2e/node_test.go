@@ -50,6 +50,12 @@ func (p *plane) join(name, dir, token string) (output string, code int) {
 // may be empty. When the test ends, the engines do too.
 func (p *plane) startNode(name, config string) *node {
 	p.t.Helper()
+	return p.startNodeAt(name, config, "127.0.0.1")
+}
+
+// startNodeAt does so for a machine that routers reach at an address.
+func (p *plane) startNodeAt(name, config, address string) *node {
+	p.t.Helper()
 	n := &node{t: p.t, name: name, dir: p.t.TempDir()}
 	if out, code := p.join(name, n.dir, p.joinToken()); code != 0 {
 		p.t.Fatalf("join: %s", out)
@@ -59,7 +65,7 @@ func (p *plane) startNode(name, config string) *node {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
-	n.args = []string{"run", "--data-dir", n.dir, "--config", file, "--mgmt-addr", "127.0.0.1", "--stop-engines"}
+	n.args = []string{"run", "--data-dir", n.dir, "--config", file, "--mgmt-addr", address, "--stop-engines"}
 	n.start()
 	p.untilNode(name, "ready")
 	return n

@@ -1,0 +1,126 @@
+//go:build unix
+
+package e2e
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/internal/tinygguf"
+)
+
+// outside is an address of this machine that is not loopback.
+func outside(t *testing.T) string {
+	t.Helper()
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
+			return n.IP.String()
+		}
+	}
+	t.Skip("this machine has no address but loopback, so no gate would be opened")
+	return ""
+}
+
+// theGate is the pid of the one gate of a node; 0: there is none.
+func (n *node) theGate() int {
+	for pid, command := range n.engines() {
+		if strings.Contains(command, " gate ") {
+			return pid
+		}
+	}
+	return 0
+}
+
+// TestGateBeforeLlama answers through the gate of a machine that routers reach at
+// an address of its own, with a real engine, which nobody else can speak to.
+func TestGateBeforeLlama(t *testing.T) {
+	t.Parallel()
+	needLlamaServer(t)
+	at := outside(t)
+	p := startServe(t)
+	p.startNodeAt("far", "", at)
+	p.add(catalog.Model{
+		Name: "tiny", Source: "file://" + gguf(t, tinygguf.Options{}),
+		Profiles: []catalog.Profile{{Name: "cpu", Engine: catalog.EngineLlamaCPP, Context: 512, Slots: 2}},
+	})
+	p.untilReady("tiny", 1)
+	if r := p.client().chat(t, "tiny"); r.status != http.StatusOK {
+		t.Errorf("through the gate: %s", r)
+	}
+	st := p.client().mustStream(t, say("tiny", "hello there"))
+	if err := st.rest(); err != nil || st.text.Len() == 0 {
+		t.Errorf("a stream through the gate: %q, %v", st.text.String(), err)
+	}
+	r := p.replicas("tiny")[0]
+	host, _, err := net.SplitHostPort(strings.TrimPrefix(r.Endpoint, "http://"))
+	if err != nil || host != at {
+		t.Fatalf("the replica is at %q", r.Endpoint)
+	}
+	endpoint := strings.TrimPrefix(r.Endpoint, "http://")
+	plain := client{base: "http://" + endpoint, key: r.EngineKey}
+	if got, err := plain.ask(t.Context(), http.MethodPost, "/v1/chat/completions", say("tiny", "x")); err == nil && got.status == http.StatusOK {
+		t.Errorf("without TLS: %s", got)
+	}
+	nobody := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // it is to be refused
+	if got, err := nobody.Get("https://" + endpoint + "/health"); err == nil {
+		got.Body.Close()
+		t.Errorf("without a certificate: %s", got.Status)
+	}
+}
+
+// TestGateKilled keeps a stream through a gate while its agent is killed, and has
+// another gate where the gate itself is killed.
+func TestGateKilled(t *testing.T) {
+	t.Parallel()
+	p := startServe(t)
+	n := p.startNodeAt("far", "", outside(t))
+	p.add(simModel("m", scaling(1, 1), "--say", "word", "--output-tokens", "1000", "--inter-token-latency", "10ms"))
+	p.untilReady("m", 1)
+	gate, before := n.theGate(), n.pids()
+	body := say("m", "hello")
+	body.MaxTokens = 0
+	st := p.client().mustStream(t, body)
+	var read sync.WaitGroup
+	var broken error
+	read.Go(func() { broken = st.rest() })
+	for range 3 {
+		n.kill()
+		n.start()
+		until(t, "the new agent says that the engine is ready", soon, func() (bool, any) {
+			return strings.Contains(n.output(), `"adopted":true`), n.output()
+		})
+	}
+	read.Wait()
+	if broken != nil || strings.Count(st.text.String(), "word") != 1000 {
+		t.Errorf("the stream broke after %d words: %v", strings.Count(st.text.String(), "word"), broken)
+	}
+	p.untilReady("m", 1)
+	if now := n.pids(); len(now) != 2 || now[0] != before[0] || now[1] != before[1] {
+		t.Errorf("engine and gate were %v and are %v", before, now)
+	}
+	if err := syscall.Kill(gate, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "another gate serves", soon, func() (bool, any) {
+		st, err := p.client().stream(t.Context(), say("m", "again"))
+		if err != nil {
+			return false, err
+		}
+		st.close()
+		return n.theGate() != gate, n.theGate()
+	})
+	n.end(syscall.SIGTERM)
+	if left := n.engines(); len(left) > 0 {
+		t.Errorf("the agent has ended and left %v", left)
+	}
+}
