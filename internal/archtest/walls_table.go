@@ -122,6 +122,7 @@ func roofWalls() []wall {
 		{room: "internal/telemetry"},
 		{room: "internal/tinygguf"},
 		{room: "scripts/tinygguf", may: []string{"internal/tinygguf"}},
+		{room: "bench/agent/gate", may: []string{"agent/gate", "internal/pki"}},
 		{room: "bench/gateway"},
 		{room: "bench/gateway/bare", may: []string{"router", "catalog", "storage", "internal/socket"}},
 		{room: "bench/gateway/faults", may: []string{"router", "router/routertest", "catalog", "storage"}},
