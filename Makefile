@@ -144,7 +144,15 @@ llama: ## Get a real llama-server for the tests, where the host is a Debian.
 fabric-tools: ## Install the tools for the tests of fabrics, where root runs this on a Debian.
 	@scripts/get-fabric-tools.sh
 
+.PHONY: deb
+deb: ## Build the Debian packages into dist/.
+	@scripts/deb.sh $(GO) dist
+
 ## Longer
+
+.PHONY: install-test
+install-test: ## Install both packages in a clean Debian and do what docs/install.md says (root and debootstrap needed).
+	@scripts/install-test.sh $(GO)
 
 .PHONY: e2e
 e2e: llama build ## Long end-to-end tests: kills, cut downloads, full disks (tens of minutes).
