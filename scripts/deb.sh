@@ -36,7 +36,8 @@ umask 022
 pack() {
 	local name=$1 root=$stage/$1 unit=packaging/systemd/$1.service
 	install -d "$root/DEBIAN" "$root/usr/bin" "$root/usr/lib/systemd/system" "$root/etc/llmgw" "$root/usr/share/doc/$name"
-	CGO_ENABLED=$2 "$go" build -trimpath -ldflags "-s -w -X main.version=$said" -o "$root/usr/bin/$name" "./cmd/$name"
+	# The binding of GPU drivers looks up what a driver has when it is called.
+	CGO_ENABLED=$2 "$go" build -trimpath -ldflags "-s -w -X main.version=$said -extldflags=-Wl,-z,lazy" -o "$root/usr/bin/$name" "./cmd/$name"
 	install -m 644 "$unit" "$root/usr/lib/systemd/system/"
 	install -m "$4" "packaging/deb/$3" "$root/etc/llmgw/$3"
 	install -m 644 LICENSE "$root/usr/share/doc/$name/copyright"
