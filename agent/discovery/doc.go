@@ -11,7 +11,7 @@
 // so an agent in a container reads the host's, and tests read their own.
 //
 // The agent calls a [Prober] through the interface that it declares, one call at
-// a time. Print shows the same to people.
+// a time; its command probe shows the same to people.
 //
 // Start reading at prober.go; each other file is one fact.
 package discovery

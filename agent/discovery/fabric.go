@@ -2,8 +2,6 @@ package discovery
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"llmgw.io/llmgw/agent/discovery/ports"
 	"llmgw.io/llmgw/inventory"
@@ -35,30 +33,4 @@ func (p *Prober) imex(ctx context.Context, f *inventory.Facts) error {
 	state, channels, warnings := p.fabric.IMEX(ctx)
 	f.IMEX, f.IMEXChannels, f.Warnings = state, channels, append(f.Warnings, warnings...)
 	return nil
-}
-
-// showPort is a port as a line of text.
-func showPort(p inventory.Port) string {
-	s := fmt.Sprintf("%s/%d %s", p.HCA, p.Port, strings.Join(words(p.State, p.PhysState, p.LinkLayer), " "))
-	if p.RateGbps > 0 {
-		s += fmt.Sprintf(", %d Gb/s", p.RateGbps)
-	}
-	if p.MTU > 0 {
-		s += fmt.Sprintf(", MTU %d", p.MTU)
-	}
-	for _, more := range words(p.Physical, p.PCI, p.SMError) {
-		s += ", " + more
-	}
-	return s
-}
-
-// showIMEX is the state of IMEX as a line of text. Empty: it is not here.
-func showIMEX(f inventory.Facts) string {
-	switch {
-	case f.IMEXChannels == nil:
-		return f.IMEX
-	case f.IMEX == "":
-		return fmt.Sprintf("not installed, %d channels", *f.IMEXChannels)
-	}
-	return fmt.Sprintf("%s, %d channels", f.IMEX, *f.IMEXChannels)
 }

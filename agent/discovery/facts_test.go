@@ -1,9 +1,7 @@
 package discovery
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"runtime"
 	"strings"
 	"testing"
@@ -224,50 +222,5 @@ func TestConfigIsCheckedAsAWhole(t *testing.T) {
 	_, err := New(Config{WeightsDirs: []string{"w"}, ReserveMB: -1})
 	if err == nil || !strings.Contains(err.Error(), `"w"`) || !strings.Contains(err.Error(), "negative") {
 		t.Errorf("want both complaints, got %v", err)
-	}
-}
-
-func TestPrintJSONGivesBothBack(t *testing.T) {
-	t.Parallel()
-	p := whole().prober(t, nil)
-	var b bytes.Buffer
-	f, s := p.Facts(t.Context()), p.Sample(t.Context())
-	if err := PrintJSON(&b, f, s); err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Facts  inventory.Facts  `json:"facts"`
-		Sample inventory.Sample `json:"sample"`
-	}
-	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(f, got.Facts) + cmp.Diff(s, got.Sample); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-}
-
-func TestPrintShowsFactsAndWhatIsNotKnown(t *testing.T) {
-	t.Parallel()
-	p := whole().with(tree{"etc/os-release": ""}).prober(t, func(c *Config) {
-		c.Labels = map[string]string{"b": "2", "a": "1"}
-		c.Engines = func(context.Context) []inventory.Engine {
-			return []inventory.Engine{{Name: "llamacpp", Build: "cpu", Version: "1.2"}}
-		}
-	})
-	var b bytes.Buffer
-	if err := Print(&b, p.Facts(t.Context()), p.Sample(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(b.String(), "busy") {
-		t.Errorf("one sample does not say how busy the processors are, got\n%s", b.String())
-	}
-	for _, want := range []string{
-		"system             not known", "processors         64, 2 of them kept for the system", "label              a=1\nlabel              b=2",
-		"engine             llamacpp cpu 1.2", "weights            none known", "CPU temperature    63.5 °C", "warning            the operating system cannot be found",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("want a line %q in\n%s", want, b.String())
-		}
 	}
 }

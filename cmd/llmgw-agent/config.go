@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"llmgw.io/llmgw/agent"
 	"llmgw.io/llmgw/cmd/llmgw-agent/joincmd"
+	"llmgw.io/llmgw/cmd/llmgw-agent/probecmd"
 )
 
 // file is llmgw-agent.yaml, read strictly.
@@ -39,11 +42,12 @@ type file struct {
 		Max int `json:"max,omitempty"`
 	} `json:"ports,omitempty"`
 	Fabric fabricFile `json:"fabric,omitempty"`
-	// Sys, Proc and Dev are where sysfs, procfs and the devices are mounted. Empty:
-	// /sys, /proc and /dev.
+	// Sys, Proc, Dev and Etc are where sysfs, procfs, the devices and the system's
+	// files are. Empty: /sys, /proc, /dev and /etc.
 	Sys  string `json:"sys,omitempty"`
 	Proc string `json:"proc,omitempty"`
 	Dev  string `json:"dev,omitempty"`
+	Etc  string `json:"etc,omitempty"`
 	// NVML is the path of the GPU driver's library, libnvidia-ml.so.1, where the
 	// loader does not find it.
 	NVML string `json:"nvml,omitempty"`
@@ -98,6 +102,18 @@ func joinCommand() *cli.Command {
 	return joincmd.Command(commonFlags(), func(cmd *cli.Command) (control []string, dataDir string, err error) {
 		f, err := load(cmd)
 		return f.Control, f.DataDir, err
+	})
+}
+
+func probeCommand() *cli.Command {
+	return probecmd.Command(commonFlags(), func(cmd *cli.Command, at probecmd.Roots) (probecmd.Prober, error) {
+		f, err := load(cmd)
+		if err != nil {
+			return nil, err
+		}
+		f.Sys, f.Proc, f.Dev, f.Etc = cmp.Or(at.Sys, f.Sys), cmp.Or(at.Proc, f.Proc), cmp.Or(at.Dev, f.Dev), cmp.Or(at.Etc, f.Etc)
+		p, _, _, err := f.machine(f.Control, slog.New(slog.DiscardHandler))
+		return p, err
 	})
 }
 

@@ -111,7 +111,7 @@ func (f *file) machine(control []string, logger *slog.Logger) (*discovery.Prober
 		}
 	}
 	cfg := discovery.Config{
-		Sys: f.Sys, Proc: f.Proc, WeightsDirs: f.weights(), Labels: f.Labels, LabelList: os.Getenv("LLMGW_LABELS"),
+		Sys: f.Sys, Proc: f.Proc, Etc: f.Etc, WeightsDirs: f.weights(), Labels: f.Labels, LabelList: os.Getenv("LLMGW_LABELS"),
 		ReserveMB: f.Reserve.MemoryMB, ReserveCPUs: f.Reserve.Cores, Engines: set.Installed,
 		MgmtAddr: f.MgmtAddr, Toward: toward, Version: version,
 		Ports: ports.Config{Dev: f.Dev, Exclude: f.Fabric.ExcludeHCAs},
