@@ -46,6 +46,7 @@ func (b *factsBox) put(f inventory.Facts) {
 		if moved := f.DiskFreeMB - old.DiskFreeMB; moved > -diskStep && moved < diskStep && (f.DiskFreeMB == 0) == (old.DiskFreeMB == 0) {
 			f.DiskFreeMB = old.DiskFreeMB
 		}
+		f.Disks = steady(f.Disks, old.Disks)
 	} else {
 		defer close(b.first)
 	}
@@ -53,6 +54,25 @@ func (b *factsBox) put(f inventory.Facts) {
 	if b.hash != b.sent {
 		notify(b.poll)
 	}
+}
+
+// steady gives each disk that is as it was, but for a little of its room, the room
+// it had: a step or a hundredth of it, since others fill shared ones, too.
+func steady(now, old []inventory.Disk) []inventory.Disk {
+	out := slices.Clone(now)
+	for i := range out {
+		d := &out[i]
+		at := slices.IndexFunc(old, func(o inventory.Disk) bool { return o.Mount == d.Mount })
+		if at < 0 {
+			continue
+		}
+		like := old[at]
+		moved := max(d.FreeMB-like.FreeMB, like.FreeMB-d.FreeMB)
+		if like.FreeMB = d.FreeMB; like == *d && moved < max(diskStep, d.TotalMB/100) && (d.FreeMB == 0) == (old[at].FreeMB == 0) {
+			d.FreeMB = old[at].FreeMB
+		}
+	}
+	return out
 }
 
 // want asks for facts with the next poll, at once.

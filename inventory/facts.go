@@ -64,7 +64,8 @@ type Facts struct {
 	// CPUFlags are the instruction sets that engines ask for and the machine has
 	// (avx2, avx512f, amx_int8). Nil: the agent did not say.
 	CPUFlags []string `json:"cpu_flags,omitzero"`
-	// Virtual is the hypervisor the machine runs under. Empty: none, or unknown.
+	// Virtual is the hypervisor the machine runs under, by its own name or its
+	// maker's; "unnamed" says neither. Empty: none, or unknown.
 	Virtual string `json:"virtual,omitempty"`
 	// Disks are the mounted file systems weights may stand on, local and shared.
 	// Nil: the agent did not say.

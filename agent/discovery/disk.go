@@ -24,6 +24,8 @@ type mount struct {
 	device string
 	at     string
 	kind   string
+	// source is the disk, or the server and what it gives.
+	source string
 }
 
 // sharedKinds are file systems that other machines write to as well, so their
@@ -37,7 +39,8 @@ func (m mount) shared() bool {
 	return slices.Contains(sharedKinds, m.kind) || strings.HasPrefix(m.kind, "fuse.")
 }
 
-// disks sums up the local file systems that the folders of weights are on.
+// disks sums up the local file systems that the folders of weights are on, and
+// lists all that weights may stand on.
 func (p *Prober) disks(ctx context.Context, f *inventory.Facts) error {
 	if len(p.cfg.WeightsDirs) == 0 {
 		return nil
@@ -47,13 +50,19 @@ func (p *Prober) disks(ctx context.Context, f *inventory.Facts) error {
 		f.Warnings = append(f.Warnings, fmt.Sprintf("weights in %s are on a shared file system (%s): its room is not counted, and loading is as fast as its network", m.at, m.kind))
 	}
 	errs := []error{err}
+	known, failed := map[string]diskRoom{}, map[string]bool{}
 	for _, m := range local {
 		r, err := p.roomOf(ctx, m)
 		errs = append(errs, err)
+		if err == nil {
+			known[m.device] = r
+		}
+		failed[m.device] = err != nil
 		f.DiskTotalMB += r.total >> 20
 		f.DiskFreeMB += r.free >> 20
 	}
-	return errors.Join(errs...)
+	f.Disks, err = p.listDisks(ctx, known, failed)
+	return errors.Join(append(errs, err)...)
 }
 
 // diskFree is the same sum at this moment; zero where it is not known.
@@ -142,7 +151,11 @@ func (p *Prober) mounts() ([]mount, error) {
 		before, after, ok := strings.Cut(line, " - ")
 		fields, kind := strings.Fields(before), strings.Fields(after)
 		if ok && len(fields) > 4 && len(kind) > 0 {
-			out = append(out, mount{device: fields[2], at: unescape(fields[4]), kind: kind[0]})
+			m := mount{device: fields[2], at: unescape(fields[4]), kind: kind[0]}
+			if len(kind) > 1 {
+				m.source = unescape(kind[1])
+			}
+			out = append(out, m)
 		}
 	}
 	return out, nil

@@ -36,6 +36,7 @@ func TestFactsOfAWholeMachine(t *testing.T) {
 	want := inventory.Facts{
 		Hostname: "node-1", MgmtAddr: "10.0.0.7", AgentVersion: "1.2.3", OS: "Some System 12 (calm)", Kernel: "6.1.0-some",
 		Arch: runtime.GOARCH, BootID: "11111111-2222-3333-4444-555555555555", Labels: map[string]string{"zone": "a"},
+		CPUFlags: []string{"avx2", "fma"},
 		MemoryMB: 257672, CPUs: 64, ReserveMB: 4096, ReserveCPUs: 2,
 		Ports:   []inventory.Port{},
 		Engines: []inventory.Engine{{Name: "sim"}},

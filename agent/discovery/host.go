@@ -126,30 +126,3 @@ func (p *Prober) boot(_ context.Context, f *inventory.Facts) (err error) {
 	f.BootID, err = readWord(p.proc("sys/kernel/random/boot_id"))
 	return err
 }
-
-// virtual warns about a virtual machine: its processors are shared with others,
-// so that it is slower at times than it measures at others.
-func (p *Prober) virtual(_ context.Context, f *inventory.Facts) error {
-	if f.Arch != "amd64" {
-		return nil // no other architecture says it in a flag
-	}
-	text, err := read(p.proc("cpuinfo"))
-	if err != nil {
-		return err
-	}
-	flags, ok := keyed(text, "flags", ":")
-	if !ok {
-		return errors.New("cpuinfo has no flags")
-	}
-	for _, flag := range strings.Fields(flags) {
-		if flag != "hypervisor" {
-			continue
-		}
-		by := ""
-		if vendor, err := readWord(p.sys("class/dmi/id/sys_vendor")); err == nil {
-			by = " (" + vendor + ")"
-		}
-		f.Warnings = append(f.Warnings, "the machine is virtual"+by+": its processors may be shared with others, and its speed may vary")
-	}
-	return nil
-}

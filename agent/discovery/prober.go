@@ -63,6 +63,7 @@ type Prober struct {
 	fabric *ports.Reader
 	room   func(path string) (diskRoom, error)
 	avx2   func() bool
+	asked  func() []string
 	slow   guard
 	cpu    cpuMeter
 	rapl   powerMeter
@@ -94,7 +95,7 @@ func New(cfg Config) (*Prober, error) {
 	if err := errors.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
-	p := &Prober{cfg: cfg, fabric: fabric, room: statRoom, avx2: hasAVX2}
+	p := &Prober{cfg: cfg, fabric: fabric, room: statRoom, avx2: hasAVX2, asked: askCPU}
 	p.cards, err = p.findCards()
 	return p, err
 }
@@ -115,6 +116,7 @@ var finders = []finder{
 	{"the boot id", (*Prober).boot},
 	{"the number of processors", (*Prober).processors},
 	{"what the processor can do", (*Prober).instructions},
+	{"the flags of the processor", (*Prober).flags},
 	{"whether the machine is virtual", (*Prober).virtual},
 	{"the memory", (*Prober).memory},
 	{"the reserve", (*Prober).reserve},
