@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"llmgw.io/llmgw/agent/fabrictest"
 	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
@@ -39,6 +40,7 @@ type Agent struct {
 	contact atomic.Int64
 	made    time.Time
 	asks    askBook
+	tester  fabrictest.Tester
 
 	// ledger, cgroups, apart and spawn are set by Run before anything else begins;
 	// spawn starts what outlives the order to end where engines are to be stopped.

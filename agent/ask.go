@@ -83,6 +83,8 @@ func (a *Agent) answerOne(ctx context.Context, ask protocol.Ask) {
 		a.answerLogs(ctx, ask)
 	case protocol.AskScan:
 		a.answerScan(ctx, ask)
+	case protocol.AskFabricTest:
+		a.answerFabricTest(ctx, ask)
 	default:
 		a.refuse(ctx, ask, fmt.Sprintf("this agent does not know the question %q; upgrade it", clip(string(ask.Kind))))
 	}

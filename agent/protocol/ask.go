@@ -23,12 +23,15 @@ const (
 	// AskScan asks for a map of the InfiniBand fabric that one port of the node is
 	// on ([ScanArgs]). Its answer is a [ScanResult], which may take [ScanTime].
 	AskScan AskKind = "fabric-scan"
+	// AskFabricTest asks to be one end of a test of what the network between two
+	// nodes carries ([FabricTestArgs]). Its answer is a [FabricTestReport].
+	AskFabricTest AskKind = "fabric-test"
 )
 
 // Features are the asks that every agent understands, as it lists them in its
 // facts. Those that need something of the machine, as AskScan needs a program,
 // are listed besides where that is there.
-var Features = []string{string(AskLogs)}
+var Features = []string{string(AskLogs), string(AskFabricTest)}
 
 // LogsArgs are the arguments of AskLogs.
 type LogsArgs struct {

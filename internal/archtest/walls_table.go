@@ -67,13 +67,14 @@ func machineWalls() []wall {
 		{room: "agent/engines/simengine", may: []string{"router/openai"}},
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
 		{room: "agent/gate", may: []string{"internal/pki", "internal/socket", "router/upstream"}},
+		{room: "agent/fabrictest", may: []string{"agent/protocol", "inventory"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
 		{room: "agent/provision", may: []string{"agent/fetch", "agent/protocol", "inventory", "internal/durable"}},
 		{room: "agent/process", may: []string{"agent/protocol"}},
 		{room: "agent/logs", may: []string{"internal/durable"}},
 		{room: "agent/survey", may: []string{"agent/protocol", "inventory", "inventory/fabrics", "inventory/topology"}},
 		{room: "agent/uplink", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/pki"}},
-		{room: "agent", may: []string{"agent/protocol", "agent/fetch", "agent/gate", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable"}},
+		{room: "agent", may: []string{"agent/protocol", "agent/fabrictest", "agent/fetch", "agent/gate", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable"}},
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/pki"}},
 
 		// People.
