@@ -102,6 +102,7 @@ var (
 	_ adminapi.Snapshots     = (*nodes)(nil)
 	_ adminapi.NodeCalls     = (*nodes)(nil)
 	_ adminapi.Fabrics       = networks{}
+	_ adminapi.FabricTests   = (*nodes)(nil)
 	_ adminapi.Statics       = statics{}
 	_ adminapi.Choices       = choices{}
 	_ adminapi.Keys          = (*keys)(nil)

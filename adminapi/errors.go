@@ -27,6 +27,8 @@ var (
 	ErrAgentFailed = errors.New("adminapi: the agent failed")
 	// ErrBusy says that an agent has as many questions waiting as it may.
 	ErrBusy = errors.New("adminapi: too many questions wait for the agent")
+	// ErrNoFabric says that two nodes have no network between them that was named.
+	ErrNoFabric = errors.New("adminapi: it cannot be tested")
 	// ErrDeclared says that the configuration file declares the thing, so that it
 	// is read-only here.
 	ErrDeclared = errors.New("adminapi: it is declared in the configuration file")
@@ -119,6 +121,7 @@ func outcomes() []outcome {
 		{is: fabrics.ErrNoScanner, status: http.StatusConflict, code: codeUnsupported},
 		{is: ErrDeclared, status: http.StatusConflict, code: codeReadOnly},
 		{is: ErrUnsupported, status: http.StatusConflict, code: codeUnsupported},
+		{is: ErrNoFabric, status: http.StatusConflict, code: codeConflict},
 		{is: ErrBusy, status: http.StatusTooManyRequests, code: codeRateLimited},
 		{is: ErrAgentFailed, status: http.StatusBadGateway, code: codeAgentFailed},
 		{
@@ -215,7 +218,7 @@ func throttled(t *auth.ThrottledError) *refusal {
 }
 
 // roomPrefix is how errors of our packages begin; people need not know rooms.
-var roomPrefix = regexp.MustCompile(`(^|: )(catalog|inventory|placement|reconciler|control|storage|memstore|bunstore|hub|adminapi|auth|fabrics|survey|topology|protocol): `)
+var roomPrefix = regexp.MustCompile(`(^|: )(catalog|inventory|placement|reconciler|control|storage|memstore|bunstore|hub|fabrictest|adminapi|auth|fabrics|survey|topology|protocol): `)
 
 // plain is an error in words for people.
 func plain(err error) string {

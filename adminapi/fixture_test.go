@@ -118,6 +118,7 @@ func (f *fakeLoop) Restart(_ context.Context, ids []reconciler.ReplicaID, mode r
 // fakeAgents answers with a log of its own.
 type fakeAgents struct {
 	logs func(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error)
+	test func(ctx context.Context, in view.FabricTestRequest) (view.FabricTestResult, error)
 }
 
 func (f *fakeAgents) Logs(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error) {
@@ -142,6 +143,10 @@ func (f *fakeFabrics) Scan(_ context.Context, key string) (fabrics.Scan, error) 
 	s, err := f.walk(key)
 	f.scans[key] = s
 	return s, err
+}
+
+func (f *fakeAgents) FabricTest(ctx context.Context, in view.FabricTestRequest) (view.FabricTestResult, error) {
+	return f.test(ctx, in)
 }
 
 // fakeChoices knows one request, which two replicas were asked for.

@@ -15,6 +15,7 @@ const (
 	buildsPart  part = "builds"
 	agentsPart  part = "agents"
 	fabricsPart part = "fabrics"
+	testsPart   part = "fabric_tests"
 	usagePart   part = "usage"
 	recordsPart part = "requests"
 	choicesPart part = "choices"
@@ -41,6 +42,8 @@ func (p part) lacks() string {
 		return "this control plane has no connection to agents, so none of them can be asked"
 	case fabricsPart:
 		return "this control plane keeps no watch over networks, so nobody would walk one for its map"
+	case testsPart:
+		return "this control plane has no connection to agents, so none can test a network"
 	case usagePart:
 		return "this control plane keeps no usage, so there is nothing to sum"
 	case recordsPart:
@@ -64,10 +67,11 @@ func (p part) lacks() string {
 func (a *API) wired() map[part]bool {
 	_, records := a.cfg.Usage.(Requests)
 	_, builds := a.cfg.Nodes.(Builds)
+	_, tests := a.cfg.NodeCalls.(FabricTests)
 	return map[part]bool{
 		noPart: true, catalogPart: a.cfg.Models != nil, clusterPart: a.cfg.Cluster != nil, ordersPart: a.cfg.Operator != nil && a.cfg.Cluster != nil,
 		nodesPart: a.cfg.Nodes != nil, agentsPart: a.cfg.NodeCalls != nil, usagePart: a.cfg.Usage != nil, recordsPart: records,
-		choicesPart: a.cfg.Choices != nil, buildsPart: builds, fabricsPart: a.cfg.Fabrics != nil && a.cfg.Cluster != nil,
+		choicesPart: a.cfg.Choices != nil, buildsPart: builds, testsPart: tests, fabricsPart: a.cfg.Fabrics != nil && a.cfg.Cluster != nil,
 		keysPart: a.cfg.Keys != nil, auditPart: a.cfg.Audit != nil, adminPart: a.cfg.AdminTokens != nil, joinPart: a.cfg.JoinTokens != nil,
 	}
 }

@@ -103,6 +103,13 @@ type NodeCalls interface {
 	Logs(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error)
 }
 
+// FabricTests is what a NodeCalls may be too: it has two nodes measure the network
+// between them, for in.Seconds or the usual time, and blocks until they have.
+// Errors are those of a NodeCalls, or match ErrNoFabric.
+type FabricTests interface {
+	FabricTest(ctx context.Context, in view.FabricTestRequest) (view.FabricTestResult, error)
+}
+
 // Usage sums what was used. It may block; the slice belongs to the caller. One
 // that also is a Requests opens the route of single requests.
 type Usage interface {

@@ -94,7 +94,7 @@ func roofWalls() []wall {
 		// The roof: everything but the agent itself, the SQL store and the commands.
 		{room: root, freeTests: true, may: []string{
 			"catalog", "inventory", "placement/...", "storage", "storage/journalfile", "storage/memstore", "router", "router/openai",
-			"agent/hub", "agent/protocol", "agent/survey", "inventory/fabrics", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
+			"agent/fabrictest", "agent/hub", "agent/protocol", "agent/survey", "inventory/fabrics", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
 			"internal/durable", "internal/pki", "internal/safedial", "internal/socket",
 		}},
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{
