@@ -118,6 +118,7 @@ func roofWalls() []wall {
 		// The cellar: leaves.
 		{room: "internal/archtest"},
 		{room: "internal/durable"},
+		{room: "internal/gguf"},
 		{room: "internal/pki"},
 		{room: "internal/safedial"},
 		{room: "internal/socket"},
