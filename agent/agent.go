@@ -41,6 +41,7 @@ type Agent struct {
 	made    time.Time
 	asks    askBook
 	tester  fabrictest.Tester
+	used    usedBook
 
 	// ledger, cgroups, apart and spawn are set by Run before anything else begins;
 	// spawn starts what outlives the order to end where engines are to be stopped.
@@ -62,7 +63,7 @@ func New(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	fetcher, err := fetch.New(fetch.Config{
-		Dir: cfg.WeightsDirs[0], LowWaterBytes: cfg.LowWaterBytes, HTTP: cfg.HTTP, Reach: cfg.Reach,
+		Dir: cfg.WeightsDirs[0], LowWaterBytes: cfg.LowWaterBytes, HTTP: cfg.HTTP, Reach: cfg.Reach, Hub: cfg.Hub, Mirror: cfg.Mirror,
 		Stall: cfg.Times.Stall, Retry: cfg.Times.FetchRetry, Look: cfg.Times.Look, Logger: cfg.Logger,
 	})
 	if err != nil {

@@ -86,6 +86,11 @@ type Config struct {
 	HTTP *http.Client
 	// Reach is what fetching may reach beyond public addresses over https.
 	Reach fetch.Reach
+	// Hub is where hf:// sources are found. Its zero value has none.
+	Hub fetch.Hub
+	// Mirror is the address of a server of files by their hash, which is asked
+	// before every other source. Empty: there is none.
+	Mirror string
 	// CgroupParent is where each shard gets its own cgroup: a folder of cgroup v2,
 	// or one for each controller of v1 with colons between them. Empty: the agent's
 	// own cgroup where that is delegated to it. "none": no cgroups; trees of

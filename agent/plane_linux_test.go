@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 type plane struct {
 	mu      sync.Mutex
 	desired protocol.Desired
+	facts   *inventory.Facts // the newest
 	seen    map[string]inventory.ShardStatus
 	history map[string][]inventory.ShardState
 	away    bool
@@ -67,7 +68,7 @@ func (p *plane) control() *agenttest.Control {
 		},
 		SyncFunc: p.sync,
 		AnswerFunc: func(_ context.Context, a protocol.Answer, r io.Reader) error {
-			text := a.Error
+			text := a.Error + string(a.Result)
 			if r != nil {
 				data, err := io.ReadAll(r)
 				if err != nil {
@@ -96,6 +97,9 @@ func (p *plane) sync(ctx context.Context, s protocol.Sync) (protocol.Desired, er
 				}
 			}
 			p.take(s.Shards)
+		}
+		if s.Facts != nil {
+			p.facts = s.Facts
 		}
 		d, changed := p.desired, p.changed
 		p.desired.Asks = nil

@@ -143,8 +143,14 @@ func (s *shard) fetch(ctx context.Context, d protocol.DesiredShard, at *protocol
 		if err != nil {
 			return fetchFailure(err)
 		}
+		if len(at.Weights) > 0 && d.Engine != catalog.EngineSim {
+			if err := fetch.SameArchitecture(at.Weights[0], path); err != nil {
+				return fetchFailure(err)
+			}
+		}
 		at.Adapters = append(at.Adapters, protocol.NamedFile{Name: ad.Name, Path: path})
 	}
+	s.keepUsed(at)
 	return nil
 }
 

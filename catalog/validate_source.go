@@ -31,6 +31,13 @@ func sourceProblem(s string) string {
 	if strings.ContainsAny(s, " \t\r\n\\") || !printable(s) {
 		return "a source may hold no spaces, backslashes or control characters; encode them as %20 and the like"
 	}
+	if sum, ok := strings.CutPrefix(s, "mirror:"); ok {
+		// What stands there is no host and port, and a URL only in its form.
+		if sum, ok = strings.CutPrefix(sum, "//sha256:"); !ok || !isSHA256(sum) {
+			return quote(s) + " names no content; write mirror://sha256: and 64 hexadecimal digits"
+		}
+		return ""
+	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" {
 		return quote(s) + " is no source; write file:///…, https://…, hf://org/name@rev or mirror://sha256:…"
@@ -50,10 +57,6 @@ func sourceProblem(s string) string {
 	case "hf":
 		if !hubRepo(strings.TrimPrefix(s, "hf://")) {
 			return quote(s) + " is no repository; write hf://org/name@revision, or hf://org/name@revision/file"
-		}
-	case "mirror":
-		if sum, ok := strings.CutPrefix(s, "mirror://sha256:"); !ok || !isSHA256(sum) {
-			return quote(s) + " names no content; write mirror://sha256: and 64 hexadecimal digits"
 		}
 	default:
 		return "the scheme " + quote(u.Scheme) + " is not known; use file, https, http, hf or mirror"

@@ -135,6 +135,11 @@ type Weight struct {
 	// LastUsed is when an engine last had it open, by what the agent has seen, to
 	// the hour, so that it is no new fact all the time. Zero: never seen in use.
 	LastUsed time.Time `json:"last_used,omitzero"`
+	// Source is what an agent fetched it for, as the definition said it then,
+	// without a query. Empty: somebody else put it there.
+	Source string `json:"source,omitempty"`
+	// Lacks is a file that is missing beside it for a whole model. Empty: none is.
+	Lacks string `json:"lacks,omitempty"`
 }
 
 // Port is one port of a network adapter for fabrics.

@@ -2,9 +2,11 @@ package discovery
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -137,11 +139,36 @@ func TestMountinfoEscapes(t *testing.T) {
 	}
 }
 
+// ggufOf is a small file of weights, whole, with n bytes of them.
+func ggufOf(n int) string {
+	b := append([]byte("GGUF"), 3, 0, 0, 0)
+	for _, v := range []uint64{1, 0, 1} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	b = append(b, 't', 1, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	b = append(b, 24, 0, 0, 0) // of one byte each
+	b = binary.LittleEndian.AppendUint64(b, 0)
+	return string(b) + strings.Repeat("\x00", 32-len(b)%32) + strings.Repeat("w", n)
+}
+
+// tensorsOf is the same in the other format.
+func tensorsOf(n int) string {
+	head := `{"t":{"data_offsets":[0,` + strconv.Itoa(n) + `]}}`
+	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(head)))) + head + strings.Repeat("w", n)
+}
+
 func TestWeightsOnDisk(t *testing.T) {
 	t.Parallel()
+	base, st := int64(len(ggufOf(0))), int64(len(tensorsOf(1))-1)
+	index := `{"weight_map":{"a":"model-1.safetensors","b":"model-2.safetensors"}}`
 	one := tree{
-		"chat.gguf": "12345", "big/m-00001-of-00002.gguf": "123", "big/m-00002-of-00002.gguf": "1234", "sub/x/model-00001-of-00001.SAFETENSORS": "1",
-		"half.gguf.part": "1", "empty.gguf": "", "readme.md": "x", "deep/1/2/3/4/5/6/7/8/9/m.gguf": "1", "blobs/abc": "123456",
+		"chat.gguf": ggufOf(5), "big/m-00001-of-00002.gguf": ggufOf(3), "big/m-00002-of-00002.gguf": ggufOf(4), "sub/x/model-00001-of-00001.SAFETENSORS": tensorsOf(1),
+		"half.gguf.part": "1", "empty.gguf": "", "readme.md": "x", "deep/1/2/3/4/5/6/7/8/9/m.gguf": ggufOf(1), "blobs/abc": ggufOf(6),
+		"lost/m-00002-of-00003.gguf": ggufOf(1), "lost/m-00003-of-00003.gguf": ggufOf(2),
+		"copied.gguf": ggufOf(50)[:90], "text.gguf": "a text that somebody gave this name", "cut.safetensors": tensorsOf(50)[:60],
+		"hub/model-1.safetensors": tensorsOf(7), "hub/model.safetensors.index.json": index, "hub/blobs/x.incomplete": "123",
+		"whole/model-1.safetensors": tensorsOf(8), "whole/model-2.safetensors": tensorsOf(9), "whole/model.safetensors.index.json": index,
 	}.write(t)
 	if err := os.MkdirAll(filepath.Join(one, "snapshots"), 0o700); err != nil {
 		t.Fatal(err)
@@ -151,22 +178,41 @@ func TestWeightsOnDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	two := tree{"chat.gguf": "the second is hidden", "more.gguf": "1"}.write(t)
+	two := tree{"chat.gguf": ggufOf(99), "more.gguf": ggufOf(1)}.write(t)
 	p := whole().prober(t, func(c *Config) { c.WeightsDirs = []string{one, two, filepath.Join(one, "not-there")} })
 	f := p.Facts(t.Context())
 	want := []inventory.Weight{
-		{Path: "big/m-00001-of-00002.gguf", Bytes: 3},
-		{Path: "big/m-00002-of-00002.gguf", Bytes: 4},
-		{Path: "chat.gguf", Bytes: 5},
-		{Path: "more.gguf", Bytes: 1},
-		{Path: "snapshots/m.gguf", Bytes: 6},
-		{Path: "sub/x/model-00001-of-00001.SAFETENSORS", Bytes: 1},
+		{Path: "big/m-00001-of-00002.gguf", Bytes: base + 3},
+		{Path: "big/m-00002-of-00002.gguf", Bytes: base + 4},
+		{Path: "chat.gguf", Bytes: base + 5},
+		{Path: "hub/model-1.safetensors", Bytes: st + 7, Lacks: "model-2.safetensors"},
+		{Path: "lost/m-00002-of-00003.gguf", Bytes: base + 1, Lacks: "m-00001-of-00003.gguf"},
+		{Path: "lost/m-00003-of-00003.gguf", Bytes: base + 2, Lacks: "m-00001-of-00003.gguf"},
+		{Path: "more.gguf", Bytes: base + 1},
+		{Path: "snapshots/m.gguf", Bytes: base + 6},
+		{Path: "sub/x/model-00001-of-00001.SAFETENSORS", Bytes: st + 1},
+		{Path: "whole/model-1.safetensors", Bytes: st + 8},
+		{Path: "whole/model-2.safetensors", Bytes: st + 9},
 	}
 	if d := cmp.Diff(want, f.Weights); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if len(f.Warnings) != 0 {
 		t.Errorf("want no warnings, got %q", f.Warnings)
+	}
+	// A copy that is done, and a file that is gone, are seen at the next look.
+	if err := os.WriteFile(filepath.Join(one, "copied.gguf"), []byte(ggufOf(50)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(one, "chat.gguf")); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, w := range p.Facts(t.Context()).Weights {
+		names = append(names, w.Path)
+	}
+	if !slices.Contains(names, "copied.gguf") || !slices.Contains(names, "chat.gguf") || len(names) != len(want)+1 {
+		t.Errorf("after a copy was done and a file removed there are %v", names) // the second chat.gguf shows now
 	}
 	empty := whole().prober(t, func(c *Config) { c.WeightsDirs = []string{t.TempDir()} })
 	if got := empty.Facts(t.Context()).Weights; got == nil || len(got) != 0 {
@@ -178,7 +224,7 @@ func TestTheWalkOfWeightsIsBounded(t *testing.T) {
 	t.Parallel()
 	files := tree{}
 	for i := range mostWeights + 1 {
-		files["w"+strconv.Itoa(i)+".gguf"] = "1"
+		files["w"+strconv.Itoa(i)+".gguf"] = ggufOf(1)
 	}
 	dir := files.write(t)
 	f := whole().prober(t, func(c *Config) { c.WeightsDirs = []string{dir} }).Facts(t.Context())

@@ -69,6 +69,8 @@ type Prober struct {
 	rapl   powerMeter
 	// cards is nil where nobody reads GPUs.
 	cards *gpu.Cards
+	// headers are of files of weights that were looked at.
+	headers headers
 }
 
 // New makes a Prober.

@@ -9,7 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"llmgw.io/llmgw/internal/gguf"
+	"llmgw.io/llmgw/internal/safetensors"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -25,8 +29,9 @@ const (
 // errEnough ends a walk that went far enough.
 var errEnough = errors.New("discovery: the walk is at its limit")
 
-// weights lists finished files of weights. Parts of one model are files of their
-// own here: a definition names them one by one.
+// weights lists finished files of weights: those whose header promises no more
+// than is there. Parts of one model are files of their own here, since a
+// definition names them one by one; each says what is missing beside it.
 func (p *Prober) weights(ctx context.Context, f *inventory.Facts) error {
 	if len(p.cfg.WeightsDirs) == 0 {
 		return nil
@@ -34,7 +39,7 @@ func (p *Prober) weights(ctx context.Context, f *inventory.Facts) error {
 	found := map[string]inventory.Weight{}
 	var errs []error
 	for _, dir := range p.cfg.WeightsDirs {
-		list, err := guarded(ctx, &p.slow, "the folder "+dir, func(ctx context.Context) ([]inventory.Weight, error) { return walkWeights(ctx, dir) })
+		list, err := guarded(ctx, &p.slow, "the folder "+dir, func(ctx context.Context) ([]inventory.Weight, error) { return p.headers.walk(ctx, dir) })
 		errs = append(errs, err)
 		for _, w := range list {
 			if _, there := found[w.Path]; !there {
@@ -54,9 +59,24 @@ func (p *Prober) weights(ctx context.Context, f *inventory.Facts) error {
 	return errors.Join(errs...)
 }
 
-// walkWeights lists what is below a folder. One that is not there yet has none.
-// A list comes with an error when only a part of it could be looked at.
-func walkWeights(ctx context.Context, root string) ([]inventory.Weight, error) {
+// headers remembers which files were found whole, so that a file is opened once
+// and not each minute. A walk that hangs may still run beside the next.
+type headers struct {
+	mu    sync.Mutex
+	whole map[string]seenFile
+}
+
+// seenFile is a file as it was when its header was read.
+type seenFile struct {
+	bytes int64
+	at    time.Time
+	whole bool
+	seen  bool // in this walk; else it is gone, and is forgotten
+}
+
+// walk lists what is below a folder. One that is not there yet has none. A list
+// comes with an error when only a part of it could be looked at.
+func (h *headers) walk(ctx context.Context, root string) ([]inventory.Weight, error) {
 	var out []inventory.Weight
 	var unreadable error
 	entries := 0
@@ -83,7 +103,7 @@ func walkWeights(ctx context.Context, root string) ([]inventory.Weight, error) {
 			}
 			return nil
 		}
-		if w, ok := weightAt(path, rel); ok {
+		if w, ok := h.weightAt(path, rel); ok {
 			out = append(out, w)
 		}
 		return nil
@@ -91,20 +111,67 @@ func walkWeights(ctx context.Context, root string) ([]inventory.Weight, error) {
 	if errors.Is(err, errEnough) {
 		err = fmt.Errorf("%s holds more than %d files; the rest was not looked at", root, mostEntries)
 	}
+	h.forget(root)
+	lacks(root, out)
 	return out, errors.Join(err, unreadable)
 }
 
 // weightAt is the file of weights at a path. A link counts as what it leads to,
 // which is how caches keep their files.
-func weightAt(path, rel string) (inventory.Weight, bool) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".gguf", ".safetensors":
-	default:
+func (h *headers) weightAt(path, rel string) (inventory.Weight, bool) {
+	ext := strings.ToLower(filepath.Ext(path))
+	if ext != ".gguf" && ext != ".safetensors" {
 		return inventory.Weight{}, false
 	}
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 		return inventory.Weight{}, false
 	}
-	return inventory.Weight{Path: filepath.ToSlash(rel), Bytes: info.Size()}, true
+	h.mu.Lock()
+	known := h.whole[path]
+	h.mu.Unlock()
+	if known.bytes != info.Size() || !known.at.Equal(info.ModTime()) {
+		known = seenFile{bytes: info.Size(), at: info.ModTime(), whole: complete(path, ext, info.Size())}
+	}
+	known.seen = true
+	h.mu.Lock()
+	if h.whole == nil {
+		h.whole = map[string]seenFile{}
+	}
+	h.whole[path] = known
+	h.mu.Unlock()
+	return inventory.Weight{Path: filepath.ToSlash(rel), Bytes: info.Size()}, known.whole
+}
+
+// forget drops what is gone from below a folder.
+func (h *headers) forget(root string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for path, f := range h.whole {
+		if !strings.HasPrefix(path, root+string(filepath.Separator)) {
+			continue
+		}
+		if !f.seen {
+			delete(h.whole, path)
+			continue
+		}
+		f.seen = false
+		h.whole[path] = f
+	}
+}
+
+// complete reports whether a file has all that its header promises: one that is
+// still being copied has not.
+func complete(path, ext string, size int64) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	if ext == ".gguf" {
+		_, err = gguf.Read(file, size)
+	} else {
+		_, err = safetensors.Read(file, size)
+	}
+	return err == nil
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"crypto/sha1" //nolint:gosec // see checkBlob
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,6 +28,8 @@ const (
 	// idleTries is how often in a row a download may bring nothing before it is
 	// given up; one that brings something is tried for ever.
 	idleTries = 8
+	// idleTriesElsewhere is the same where there is another source left.
+	idleTriesElsewhere = 2
 	// checkRoom is after how many bytes the disk is looked at again.
 	checkRoom = 64 << 20
 )
@@ -48,6 +51,7 @@ type note struct {
 	URL    string `json:"url"`
 	ETag   string `json:"etag,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
+	Blob   string `json:"blob,omitempty"`
 	Bytes  int64  `json:"bytes,omitempty"`
 }
 
@@ -69,8 +73,16 @@ func (d *download) run(ctx context.Context) error {
 		return err
 	}
 	var last error
-	for _, from := range d.file.from {
-		last = d.from(ctx, from)
+	from, err := d.f.places(d.file)
+	if err != nil {
+		return err
+	}
+	for i, place := range from {
+		tries := idleTries
+		if i+1 < len(from) {
+			tries = idleTriesElsewhere
+		}
+		last = d.from(ctx, place, tries)
 		var f *Error
 		if last == nil || ctx.Err() != nil || errors.As(last, &f) && f.Cause == protocol.CauseDisk {
 			return last
@@ -87,7 +99,7 @@ func (d *download) have(ctx context.Context) (int64, bool) {
 		return 0, false
 	}
 	var n note
-	if d.readNote("", &n) && n.Bytes == info.Size() && (d.file.sha256 == "" || n.SHA256 == d.file.sha256) {
+	if d.readNote("", &n) && n.Bytes == info.Size() && (d.file.sha256 == "" || n.SHA256 == d.file.sha256) && (d.file.blob == "" || n.Blob == d.file.blob) {
 		return info.Size(), true
 	}
 	if d.file.sha256 != "" {
@@ -98,7 +110,7 @@ func (d *download) have(ctx context.Context) (int64, bool) {
 }
 
 // from tries one source until it is done, or must not or need not be tried again.
-func (d *download) from(ctx context.Context, url string) error {
+func (d *download) from(ctx context.Context, url string, tries int) error {
 	wait, idle := d.f.cfg.Retry, 0
 	for {
 		before := d.counted
@@ -112,7 +124,7 @@ func (d *download) from(ctx context.Context, url string) error {
 		}
 		if d.counted > before {
 			idle, wait = 0, d.f.cfg.Retry
-		} else if idle++; idle >= idleTries {
+		} else if idle++; idle >= tries {
 			return failed(protocol.CauseFetch, fmt.Sprintf("%s cannot be fetched from %s: %v, %d times in a row; check the address and the network of this node",
 				path.Base(d.file.name), shown(url), err, idle))
 		}
@@ -154,6 +166,10 @@ func (d *download) attempt(ctx context.Context, url string) error {
 		return err
 	}
 	defer ans.close()
+	// An answer that cannot be the file takes nothing away of what is there.
+	if err := d.fits(ans.total, ans.offset); err != nil {
+		return err
+	}
 	if ans.offset == 0 && offset > 0 {
 		h.Reset()
 		offset = 0
@@ -161,9 +177,6 @@ func (d *download) attempt(ctx context.Context, url string) error {
 	}
 	if err := part.Truncate(offset); err != nil {
 		return diskFailure(err, d.root.Name())
-	}
-	if err := d.fits(ans.total, offset); err != nil {
-		return err
 	}
 	if err := d.writeNote(partSuffix, note{URL: url, ETag: ans.etag, SHA256: d.file.sha256}); err != nil {
 		return diskFailure(err, d.root.Name())
@@ -201,10 +214,10 @@ func (d *download) prefix(ctx context.Context, part *os.File, url string, h hash
 // fits refuses what is known to be wrong, or too big, before it is fetched.
 func (d *download) fits(total, offset int64) error {
 	if total == 0 {
-		return d.wrong(fmt.Sprintf("%s is empty at its source; the file there is broken or not yet uploaded", path.Base(d.file.name)))
+		return failed(protocol.CauseHash, fmt.Sprintf("%s is empty at its source; the file there is broken or not yet uploaded", path.Base(d.file.name)))
 	}
 	if d.file.bytes > 0 && total > 0 && total != d.file.bytes {
-		return d.wrong(fmt.Sprintf("%s has %d bytes at its source and should have %d; correct the definition or the source", path.Base(d.file.name), total, d.file.bytes))
+		return failed(protocol.CauseHash, fmt.Sprintf("%s has %d bytes at its source and should have %d; correct the definition or the source", path.Base(d.file.name), total, d.file.bytes))
 	}
 	if total < 0 {
 		total = d.file.bytes
@@ -268,16 +281,35 @@ func (d *download) finish(part *os.File, size int64, h hash.Hash, n note) error 
 	case d.file.sha256 != "" && got != d.file.sha256:
 		return d.wrong(fmt.Sprintf("%s has the hash %s and should have %s; the source has another file, or the definition is wrong", base, got, d.file.sha256))
 	}
+	if err := d.checkBlob(part, size); err != nil {
+		return err
+	}
 	if err := part.Sync(); err != nil {
 		return diskFailure(err, d.root.Name())
 	}
-	n.SHA256, n.Bytes = got, size
+	n.SHA256, n.Bytes, n.Blob = got, size, d.file.blob
 	if err := d.root.Rename(d.name(partSuffix), d.name("")); err != nil {
 		return diskFailure(err, d.root.Name())
 	}
 	_ = durable.SyncDir(filepath.Join(d.root.Name(), filepath.FromSlash(path.Dir(d.file.name))))
 	_ = d.root.Remove(d.name(partSuffix + noteSuffix))
 	return diskOrNil(d.writeNote("", n), d.root.Name())
+}
+
+// checkBlob holds a file to git's own hash, which hubs give for small files.
+func (d *download) checkBlob(part *os.File, size int64) error {
+	if d.file.blob == "" {
+		return nil
+	}
+	h := sha1.New() //nolint:gosec // git's, and not ours to choose; what is dangerous to get wrong has a SHA-256
+	fmt.Fprintf(h, "blob %d\x00", size)
+	if _, err := io.Copy(h, io.NewSectionReader(part, 0, size)); err != nil {
+		return diskFailure(err, d.root.Name())
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != d.file.blob {
+		return d.wrong(fmt.Sprintf("%s has git's hash %s and should have %s; the hub has another file than it says", path.Base(d.file.name), got, d.file.blob))
+	}
+	return nil
 }
 
 // wrong drops what was fetched: it is not what was wanted and never will be.

@@ -15,6 +15,8 @@ type Error struct {
 	// Later says that it mends itself, as a full disk does: the same call may
 	// do later, and goes on with what was fetched.
 	Later bool
+	// broken says that what is in a file is at fault, so that the file is worthless.
+	broken bool
 }
 
 // Error is the sentence.

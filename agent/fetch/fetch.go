@@ -17,6 +17,9 @@ type Fetcher struct {
 	cfg  Config
 	http *http.Client
 
+	// removing is held while a set is removed.
+	removing sync.Mutex
+
 	mu      sync.Mutex
 	flights map[string]*flight
 	// checked are local files whose hash was found right, with what they were.
@@ -30,7 +33,7 @@ func New(cfg Config) (*Fetcher, error) {
 	if err = errors.Join(cfg.check(), err); err != nil {
 		return nil, err
 	}
-	return &Fetcher{cfg: cfg, http: client, flights: map[string]*flight{}, checked: map[string]checkedFile{}}, nil
+	return &Fetcher{cfg: cfg, http: keepToken(client, cfg.Hub), flights: map[string]*flight{}, checked: map[string]checkedFile{}}, nil
 }
 
 // Get returns the absolute paths of a set's files, in its order, once all of
@@ -38,11 +41,11 @@ func New(cfg Config) (*Fetcher, error) {
 // then, from the caller's goroutine: progress, and why nothing comes if so. An
 // error is an *Error, or ctx's.
 func (f *Fetcher) Get(ctx context.Context, w Set, told func(p inventory.Fetch, trouble string)) ([]string, error) {
-	if len(w.files) == 0 {
+	if w.empty() {
 		return nil, nil
 	}
 	if !w.local() {
-		told(inventory.Fetch{Source: shown(w.files[0].from[0]), BytesTotal: w.bytes()}, "")
+		told(inventory.Fetch{Source: w.shown(), BytesTotal: w.bytes()}, "")
 	}
 	key := w.key()
 	fl := f.join(key, w)
@@ -54,7 +57,10 @@ func (f *Fetcher) Get(ctx context.Context, w Set, told func(p inventory.Fetch, t
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-fl.done:
-			return fl.paths, fl.err
+			if fl.err != nil {
+				return nil, fl.err
+			}
+			return fl.paths, f.look(w, fl.paths)
 		case <-tick.C:
 			told(fl.snapshot(w))
 		}
@@ -74,7 +80,7 @@ func (f *Fetcher) join(key string, w Set) *flight {
 	fl := &flight{cancel: cancel, waiters: 1, done: make(chan struct{})}
 	f.flights[key] = fl
 	go func() {
-		fl.paths, fl.err = f.fetch(ctx, key, w, fl)
+		fl.paths, fl.err = f.fetch(ctx, w, fl)
 		f.mu.Lock()
 		if f.flights[key] == fl {
 			delete(f.flights, key)
@@ -96,15 +102,26 @@ func (f *Fetcher) leave(key string, fl *flight) {
 	}
 }
 
-func (f *Fetcher) fetch(ctx context.Context, key string, w Set, fl *flight) ([]string, error) {
+func (f *Fetcher) fetch(ctx context.Context, w Set, fl *flight) ([]string, error) {
 	if w.local() {
 		return f.inPlace(ctx, w)
 	}
-	root, unlock, err := f.open(ctx, key)
+	source := w
+	w, err := f.resolve(ctx, w, fl)
+	if err != nil {
+		return nil, err
+	}
+	root, unlock, err := f.open(ctx, w.key())
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
+	if err := writeRecord(root, record{Source: source.shown()}); err != nil {
+		return nil, diskFailure(err, root.Name())
+	}
+	if err := f.ahead(ctx, root, w, fl); err != nil {
+		return nil, err
+	}
 	var paths []string
 	for _, file := range w.files {
 		d := &download{f: f, root: root, file: file, fl: fl}

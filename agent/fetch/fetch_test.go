@@ -18,8 +18,12 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 )
+
+// anything is a set whose files nobody looks into.
+var anything = Set{want: want{any: true}}
 
 func testFetcher(t *testing.T) *Fetcher {
 	t.Helper()
@@ -35,7 +39,7 @@ func testFetcher(t *testing.T) *Fetcher {
 
 func get(t *testing.T, f *Fetcher, source string) (string, error) {
 	t.Helper()
-	w, err := expand(source)
+	w, err := anything.expand(source)
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +59,7 @@ func sum(b []byte) string {
 func noFinal(t *testing.T, f *Fetcher) {
 	t.Helper()
 	_ = filepath.WalkDir(f.cfg.Dir, func(path string, d os.DirEntry, _ error) error {
-		if !d.IsDir() && d.Name() != ".lock" && !strings.Contains(d.Name(), partSuffix) {
+		if !d.IsDir() && d.Name() != ".lock" && d.Name() != recordName && filepath.Base(filepath.Dir(path)) != hubFolder && !strings.Contains(d.Name(), partSuffix) {
 			t.Errorf("%s is under a final name though it is not right", path)
 		}
 		return nil
@@ -69,6 +73,9 @@ func cause(err error) protocol.Cause {
 	}
 	return ""
 }
+
+// startOfTime keeps times of files out of answers.
+var startOfTime time.Time
 
 var weights = bytes.Repeat([]byte("0123456789abcdef"), 40000)
 
@@ -289,6 +296,38 @@ func TestFetchStall(t *testing.T) {
 	}
 }
 
+// A server that sends a byte now and then stalls as well.
+func TestFetchTrickle(t *testing.T) {
+	t.Parallel()
+	f := testFetcher(t)
+	f.cfg.Stall, f.cfg.MinRate = 100*time.Millisecond, 10<<10
+	var from string
+	s := server(t, func(n int, w http.ResponseWriter, r *http.Request) bool {
+		if n > 1 {
+			from = r.Header.Get("Range")
+			return false
+		}
+		w.Header().Set("ETag", `"v1"`)
+		w.Header().Set("Content-Length", fmt.Sprint(len(weights)))
+		_, _ = w.Write(weights[:100000])
+		for i := 100000; r.Context().Err() == nil && i < len(weights); i++ {
+			_, _ = w.Write(weights[i : i+1])
+			w.(http.Flusher).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		return true
+	})
+	if _, err := get(t, f, s.URL+"/w.gguf#sha256="+sum(weights)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(from, "bytes=1000") {
+		t.Errorf("the download went on with %q and not from where it stood", from)
+	}
+}
+
 func TestFetchGoesOnAfterAgentDied(t *testing.T) {
 	t.Parallel()
 	f := testFetcher(t)
@@ -300,7 +339,7 @@ func TestFetchGoesOnAfterAgentDied(t *testing.T) {
 		return false
 	})
 	source = s.URL + "/w.gguf#sha256=" + sum(weights)
-	w, _ := expand(source)
+	w, _ := anything.expand(source)
 	dir := filepath.Join(f.cfg.Dir, w.key())
 	for name, data := range map[string][]byte{
 		"w.gguf" + partSuffix:              weights[:300000],
@@ -322,7 +361,7 @@ func TestFetchDamagedPart(t *testing.T) {
 	t.Parallel()
 	f, s := testFetcher(t), server(t, nil)
 	source := s.URL + "/w.gguf#sha256=" + sum(weights)
-	w, _ := expand(source)
+	w, _ := anything.expand(source)
 	dir := filepath.Join(f.cfg.Dir, w.key())
 	_ = os.MkdirAll(dir, 0o755)
 	_ = os.WriteFile(filepath.Join(dir, "w.gguf"+partSuffix), bytes.Repeat([]byte("x"), 1000), 0o644)
@@ -346,7 +385,7 @@ func TestFetchOnce(t *testing.T) {
 		<-release
 		return false
 	})
-	w, err := expand(s.URL + "/w.gguf")
+	w, err := anything.expand(s.URL + "/w.gguf")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +430,7 @@ func TestFetchMirrors(t *testing.T) {
 	t.Parallel()
 	f, good := testFetcher(t), server(t, nil)
 	bad := server(t, func(_ int, w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(404); return true })
-	w, err := Weights(protocol.DesiredShard{Files: []protocol.DesiredFile{{
+	w, err := Weights(protocol.DesiredShard{Engine: catalog.EngineSim, Files: []protocol.DesiredFile{{
 		Path: "sub/w.gguf", SHA256: sum(weights), Bytes: int64(len(weights)), From: []string{bad.URL + "/w.gguf", good.URL + "/w.gguf"},
 	}}})
 	if err != nil {
@@ -445,7 +484,7 @@ func TestFetchProgress(t *testing.T) {
 		return false
 	})
 	f.cfg.Retry = 50 * time.Millisecond
-	w, err := expand(s.URL + "/w.gguf?token=secret")
+	w, err := anything.expand(s.URL + "/w.gguf?token=secret")
 	if err != nil {
 		t.Fatal(err)
 	}

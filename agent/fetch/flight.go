@@ -30,6 +30,7 @@ type flight struct {
 type progress struct {
 	done  int64 // of the files before the present one, and of it
 	total int64 // of those whose size is known; the present one's included
+	whole int64 // of the set, as its sources say; 0: unknown
 	marks []mark
 }
 
@@ -48,7 +49,7 @@ func (fl *flight) snapshot(w Set) (out inventory.Fetch, trouble string) {
 	for len(p.marks) > 2 && now.Sub(p.marks[0].at) > rateWindow {
 		p.marks = p.marks[1:]
 	}
-	out = inventory.Fetch{Source: shown(w.files[0].from[0]), BytesDone: p.done, BytesTotal: max(p.total, w.bytes())}
+	out = inventory.Fetch{Source: w.shown(), BytesDone: p.done, BytesTotal: max(p.total, p.whole, w.bytes())}
 	first := p.marks[0]
 	if span := now.Sub(first.at).Seconds(); span > 0 && p.done > first.done {
 		out.BytesPerSecond = int64(float64(p.done-first.done) / span)
@@ -79,4 +80,11 @@ func (fl *flight) expect(n int64) {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
 	fl.progress.total += n
+}
+
+// size notes what the whole set has.
+func (fl *flight) size(n int64) {
+	fl.mu.Lock()
+	defer fl.mu.Unlock()
+	fl.progress.whole = n
 }

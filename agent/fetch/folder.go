@@ -2,7 +2,9 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,35 +16,63 @@ import (
 // still write there. The lock dies with its holder, so none is ever left behind.
 func (f *Fetcher) open(ctx context.Context, key string) (*os.Root, func(), error) {
 	dir := filepath.Join(f.cfg.Dir, key)
+	for {
+		root, release, err := f.tryOpen(dir)
+		if err != nil || root != nil {
+			return root, release, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(f.cfg.Look):
+		}
+	}
+}
+
+// tryOpen gives nothing when somebody else has the lock, or has just removed the
+// folder that was locked.
+func (f *Fetcher) tryOpen(dir string) (*os.Root, func(), error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, diskFailure(err, dir)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, nil, diskFailure(err, dir)
+		return nil, nil, diskOrNil(ignoreGone(err), dir)
 	}
-	lock, err := root.OpenFile(".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := root.OpenFile(lockName, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		_ = root.Close()
-		return nil, nil, diskFailure(err, dir)
+		return nil, nil, diskOrNil(ignoreGone(err), dir)
 	}
 	release := func() { _ = lock.Close(); _ = root.Close() }
-	for {
-		held, err := durable.TryLock(lock)
-		if err != nil {
-			release()
-			return nil, nil, diskFailure(err, dir)
-		}
-		if held {
-			return root, release, nil
-		}
-		select {
-		case <-ctx.Done():
-			release()
-			return nil, nil, ctx.Err()
-		case <-time.After(f.cfg.Look):
-		}
+	held, err := durable.TryLock(lock)
+	if err != nil {
+		release()
+		return nil, nil, diskFailure(err, dir)
 	}
+	if !held || !stillAt(lock, filepath.Join(dir, lockName)) {
+		release()
+		return nil, nil, nil
+	}
+	return root, release, nil
+}
+
+// ignoreGone drops an error that says that the folder was removed just now.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// stillAt reports whether a file is the one that a path leads to.
+func stillAt(file *os.File, path string) bool {
+	ours, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(ours, there)
 }
 
 // room refuses to fill the disk: a full one stops more than a download.

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
@@ -23,11 +24,12 @@ type answer struct {
 	total  int64 // of the whole file; -1: the server does not say
 	etag   string
 	cancel context.CancelCauseFunc
-	stall  time.Duration
 	timer  *time.Timer
+	// came counts bytes since the timer was last set.
+	came atomic.Int64
 }
 
-// errStall means that no byte came for too long.
+// errStall means that no byte came for too long, or too few.
 var errStall = errors.New("no byte came for too long")
 
 // retryAfter is a refusal that may be over later.
@@ -42,8 +44,8 @@ func (e *retryAfter) Error() string { return fmt.Sprintf("the server answers %d"
 // server cannot go on, or has another file than the part is of.
 func (d *download) ask(ctx context.Context, url string, offset int64, known note) (*answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &answer{cancel: cancel, stall: d.f.cfg.Stall}
-	a.timer = time.AfterFunc(a.stall, func() { cancel(errStall) })
+	a := &answer{cancel: cancel}
+	a.watch(d.f.cfg.Stall, d.f.cfg.MinRate)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		a.close()
@@ -60,7 +62,7 @@ func (d *download) ask(ctx context.Context, url string, offset int64, known note
 	} else {
 		offset = 0
 	}
-	resp, err := d.f.http.Do(req) //nolint:bodyclose // the answer owns it, and close closes it
+	resp, err := d.f.do(req) //nolint:bodyclose // the answer owns it, and close closes it
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, errStall) {
 			err = cause
@@ -111,18 +113,37 @@ func (d *download) judge(a *answer, resp *http.Response, offset int64, known not
 // unreachable sorts errors of the connection. The policy's refusals are final;
 // networks come back.
 func (d *download) unreachable(err error) error {
+	var final *Error
+	if errors.As(err, &final) {
+		return err
+	}
 	if text, refused := policyRefusal(err); refused {
 		return failed(protocol.CauseFetch, text)
 	}
 	return safedial.Plain(err)
 }
 
-// read reads on; each byte that comes gives the server more time.
+// watch breaks the answer off when a span brings fewer bytes than a rate. A
+// server that sends a byte now and then would else keep a download for ever.
+func (a *answer) watch(span time.Duration, rate int64) {
+	least := max(1, int64(float64(rate)*span.Seconds()))
+	var again atomic.Pointer[time.Timer]
+	a.timer = time.AfterFunc(span, func() {
+		if a.came.Swap(0) < least {
+			a.cancel(errStall)
+			return
+		}
+		if t := again.Load(); t != nil {
+			t.Reset(span)
+		}
+	})
+	again.Store(a.timer)
+}
+
+// read reads on and counts.
 func (a *answer) read(p []byte) (int, error) {
 	n, err := a.body.Read(p)
-	if n > 0 {
-		a.timer.Reset(a.stall)
-	}
+	a.came.Add(int64(n))
 	return n, err
 }
 

@@ -37,6 +37,8 @@ func (f *Fetcher) inPlace(ctx context.Context, w Set) ([]string, error) {
 			return nil, failed(protocol.CauseFile, fmt.Sprintf("there is no file %s on this node; put it there, or give a source that every node can fetch", path))
 		case err != nil:
 			return nil, failed(protocol.CauseFile, fmt.Sprintf("the file %s cannot be read: %v; check its owner and mode", path, err))
+		case info.IsDir() && len(w.files) == 1 && file.sha256 == "":
+			return f.inFolder(path, w.want)
 		case !info.Mode().IsRegular():
 			return nil, failed(protocol.CauseFile, fmt.Sprintf("%s is not a file but a folder or something else; name the file of weights itself", path))
 		case info.Size() == 0:

@@ -11,9 +11,9 @@ import (
 type Reach struct {
 	// Private are addresses or networks, each with one port, that may be reached
 	// though they are not public ("10.0.0.0/8:8080", "127.0.0.1:9000").
-	Private []string
+	Private []string `json:"private,omitempty"`
 	// PlainHTTP allows http:// as well as https://.
-	PlainHTTP bool
+	PlainHTTP bool `json:"plain_http,omitempty"`
 }
 
 // client makes the client that fetches weights. Sources are chosen by whoever

@@ -6,18 +6,34 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
 )
 
 // Set is files that belong together, in one folder on disk: an engine finds the
 // parts of a model beside its first. The zero Set has none. It never changes.
 type Set struct {
 	files []setFile
+	// hub is a repository whose files are known once its hub was asked. Nil: they
+	// are in files.
+	hub *repo
+	// dir names the folder on disk. Empty: it is named by key.
+	dir string
+	// source is what the definition says; it is shown without its query.
+	source string
+	want   want
+}
+
+// want is what an engine needs files to be.
+type want struct {
+	// any: nobody looks into the files.
+	any bool
+	// adapter: the files are an adapter and no model.
+	adapter bool
+	// gguf: the engine reads GGUF alone.
+	gguf bool
 }
 
 // file is one file to have.
@@ -25,10 +41,15 @@ type setFile struct {
 	// name is relative to the set's folder, with slashes.
 	name   string
 	sha256 string
-	bytes  int64
-	// from are https or http URLs in order, or one file URL.
+	// blob is git's hash of the file, for files that a hub gives no other of.
+	blob  string
+	bytes int64
+	// from are https, http or mirror URLs in order, or one file URL.
 	from []string
 }
+
+// empty reports whether nothing is needed.
+func (w Set) empty() bool { return len(w.files) == 0 && w.hub == nil }
 
 // local reports whether the files are used where they are.
 func (w Set) local() bool {
@@ -37,6 +58,12 @@ func (w Set) local() bool {
 
 // key names the set by all that decides its content.
 func (w Set) key() string {
+	if w.hub != nil {
+		return w.hub.key(w.want)
+	}
+	if w.dir != "" {
+		return w.dir
+	}
 	var b strings.Builder
 	for _, f := range w.files {
 		from := f.from[0]
@@ -45,7 +72,11 @@ func (w Set) key() string {
 		}
 		fmt.Fprintf(&b, "%s\x00%s\x00", f.name, from)
 	}
-	sum := sha256.Sum256([]byte(b.String()))
+	return hashed(b.String())
+}
+
+func hashed(s string) string {
+	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -61,8 +92,19 @@ func (w Set) bytes() int64 {
 	return n
 }
 
+// shown is the set's source for people.
+func (w Set) shown() string {
+	if w.source != "" || len(w.files) == 0 {
+		return shown(w.source)
+	}
+	return shown(w.files[0].from[0])
+}
+
 // shown is a source without what may be a secret in its query.
 func shown(source string) string {
+	if strings.HasPrefix(source, mirrorScheme) {
+		return clip(source)
+	}
 	u, err := url.Parse(source)
 	if err != nil {
 		return ""
@@ -74,13 +116,13 @@ func shown(source string) string {
 // Weights says what a shard needs on disk; one without a source needs nothing.
 // Its errors are an *Error whose sentence names the source.
 func Weights(d protocol.DesiredShard) (Set, error) {
+	w := Set{source: d.Source, want: want{any: d.Engine == catalog.EngineSim, gguf: d.Engine == catalog.EngineLlamaCPP}}
 	if len(d.Files) == 0 {
 		if d.Source == "" {
 			return Set{}, nil
 		}
-		return expand(d.Source)
+		return w.expand(d.Source)
 	}
-	var w Set
 	for _, f := range d.Files {
 		from := f.From
 		if len(from) == 0 {
@@ -92,7 +134,7 @@ func Weights(d protocol.DesiredShard) (Set, error) {
 		}
 		w.files = append(w.files, wf)
 	}
-	return w, nil
+	return w, w.oneHub()
 }
 
 // Adapter says what one adapter needs on disk. Its errors are an *Error.
@@ -100,142 +142,55 @@ func Adapter(f protocol.DesiredFile) (Set, error) {
 	if len(f.From) == 0 {
 		return Set{}, failed(protocol.CauseFile, fmt.Sprintf("adapter %s has no source; name one in its definition", clip(f.Name)))
 	}
-	w, err := expand(f.From[0])
+	w, err := Set{source: f.From[0], want: want{adapter: true}}.expand(f.From[0])
 	if err != nil {
 		return Set{}, err
 	}
-	if f.SHA256 != "" {
-		w.files[0].sha256 = f.SHA256
-	}
-	w.files[0].bytes = f.Bytes
-	return w, nil
-}
-
-// splitName is how parts of one model are called.
-var splitName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
-
-// maxParts bounds what a name may make us fetch.
-const maxParts = 1024
-
-// expand turns a source of one name into its files: all parts, when the name is
-// of one of several.
-func expand(source string) (Set, error) {
-	u, sum, err := splitSource(source)
-	if err != nil {
-		return Set{}, err
-	}
-	base := path.Base(u.Path)
-	m := splitName.FindStringSubmatch(base)
-	if m == nil {
-		f, err := wantFile(base, sum, 0, []string{u.String()})
-		return Set{files: []setFile{f}}, err
-	}
-	n, _ := strconv.Atoi(m[3])
-	if n < 1 || n > maxParts {
-		return Set{}, failed(protocol.CauseFile, fmt.Sprintf("%s says that it has %d parts, and at most %d are taken; check the source", clip(base), n, maxParts))
-	}
-	var w Set
-	for i := 1; i <= n; i++ {
-		name := fmt.Sprintf("%s-%05d-of-%s.gguf", m[1], i, m[3])
-		part := *u
-		part.Path, part.RawPath = path.Join(path.Dir(u.Path), name), ""
-		hash := ""
-		if name == base {
-			hash = sum
+	if len(w.files) > 0 {
+		if f.SHA256 != "" {
+			w.files[0].sha256 = f.SHA256
 		}
-		f, err := wantFile(name, hash, 0, []string{part.String()})
-		if err != nil {
-			return Set{}, err
-		}
-		w.files = append(w.files, f)
+		w.files[0].bytes = f.Bytes
 	}
 	return w, nil
 }
 
-// splitSource reads a source and the hash in its fragment
-// ("https://…#sha256=…").
-func splitSource(source string) (*url.URL, string, error) {
-	u, err := url.Parse(source)
-	if err != nil || u.Path == "" {
-		return nil, "", failed(protocol.CauseFetch, fmt.Sprintf("the source %q is no URL; write file:///… or https://…", clip(source)))
-	}
-	switch u.Scheme {
-	case "file", "https", "http":
-	default:
-		return nil, "", failed(protocol.CauseFetch, fmt.Sprintf("this agent cannot fetch from %q; use file:///… or https://…", clip(u.Scheme)+"://"))
-	}
-	if u.User != nil {
-		return nil, "", failed(protocol.CauseFetch, "the source holds a name or a password; sources are shown to everybody, so put the file where none is needed")
-	}
-	sum := ""
-	if u.Fragment != "" {
-		var ok bool
-		if sum, ok = strings.CutPrefix(u.Fragment, "sha256="); !ok || !validSum(sum) {
-			return nil, "", failed(protocol.CauseHash, "what follows # in the source must be sha256= and 64 hexadecimal digits")
+// oneHub turns files that are all in one repository into that repository with
+// files of it: a hub has to be asked for the commit they are of.
+func (w *Set) oneHub() error {
+	for i, f := range w.files {
+		if !strings.HasPrefix(f.from[0], hubScheme) {
+			if w.hub != nil {
+				return failed(protocol.CauseFile, "some files come from a hub and some from elsewhere; name one source for all of them")
+			}
+			continue
 		}
-	}
-	u.Fragment, u.RawFragment = "", ""
-	return u, strings.ToLower(sum), nil
-}
-
-// wantFile checks one file of a set.
-func wantFile(name, sum string, bytes int64, from []string) (setFile, error) {
-	if sum != "" && !validSum(sum) {
-		return setFile{}, failed(protocol.CauseHash, fmt.Sprintf("the hash of %s must be 64 hexadecimal digits", clip(name)))
-	}
-	f := setFile{name: name, sha256: strings.ToLower(sum), bytes: bytes}
-	for _, s := range from {
-		u, inner, err := splitSource(s)
+		r, err := parseRepo(f.from[0])
 		if err != nil {
-			return setFile{}, err
+			return err
 		}
-		if f.sha256 == "" {
-			f.sha256 = inner
+		switch {
+		case i == 0:
+			w.hub = r
+		case w.hub == nil || w.hub.id != r.id || w.hub.rev != r.rev:
+			return failed(protocol.CauseFile, "the files come from several repositories; name one source for all of them")
 		}
-		f.from = append(f.from, u.String())
+		w.hub.named = append(w.hub.named, setFile{name: f.name, sha256: f.sha256, bytes: f.bytes, from: []string{r.file}})
 	}
-	if !strings.HasPrefix(f.from[0], "file:") && !validFileName(name) {
-		return setFile{}, failed(protocol.CauseFile, fmt.Sprintf("%q cannot be the name of a file of weights; use letters, digits, '.', '_' and '-'", clip(name)))
+	if w.hub != nil {
+		w.hub.file, w.files = "", nil
 	}
-	return f, nil
+	return nil
 }
 
-var fileNamePart = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]{0,199}$`)
+// pickles are formats that run code when they are loaded.
+var pickles = map[string]bool{".bin": true, ".pt": true, ".pth": true, ".ckpt": true, ".pkl": true, ".pickle": true}
 
-// validFileName lets in names that mean the same on every file system and lead
-// nowhere else.
-func validFileName(name string) bool {
-	if len(name) > 500 || !filepath.IsLocal(filepath.FromSlash(name)) {
-		return false
+// noPickle refuses a file that runs code when it is loaded, unless the
+// definition names it among its files: whoever does that has said so.
+func noPickle(name string) error {
+	if !pickles[strings.ToLower(path.Ext(name))] {
+		return nil
 	}
-	for part := range strings.SplitSeq(name, "/") {
-		if !fileNamePart.MatchString(part) || strings.HasSuffix(part, partSuffix) || strings.HasSuffix(part, noteSuffix) {
-			return false
-		}
-	}
-	return true
-}
-
-func validSum(s string) bool {
-	b, err := hex.DecodeString(s)
-	return err == nil && len(b) == 32
-}
-
-// beside is the URL of a file that stands beside a source, or is it.
-func beside(source, name string) string {
-	u, err := url.Parse(source)
-	if err != nil || path.Base(u.Path) == path.Base(name) {
-		return source
-	}
-	u.Path, u.RawPath, u.Fragment = path.Join(path.Dir(u.Path), name), "", ""
-	return u.String()
-}
-
-// clip keeps what others wrote short in our sentences.
-func clip(s string) string {
-	const limit = 200
-	if len(s) > limit {
-		return s[:limit] + "…"
-	}
-	return s
+	return failed(protocol.CauseModel, fmt.Sprintf("%s is a pickle, which runs code when it is loaded; use safetensors or GGUF, or name it under files in the definition if you trust it", clip(name)))
 }

@@ -25,7 +25,13 @@ func TestExpand(t *testing.T) {
 		{"https://h/w.gguf#sha256=12", nil, "64 hexadecimal digits"},
 		{"https://h/w.gguf#md5=12", nil, "sha256="},
 		{"https://user:secret@h/w.gguf", nil, "password"},
-		{"hf://org/name", nil, "cannot fetch from"},
+		{"hf://org", nil, "no repository"},
+		{"hf://org/name@v1/../x", nil, "no repository"},
+		{"hf://org/name@v1#sha256=" + h, nil, "of one file"},
+		{"mirror://sha256:" + h, []string{"mirror://sha256:" + h}, ""},
+		{"mirror://sha256:12", nil, "names no content"},
+		{"https://h/pytorch_model.bin", nil, "is a pickle"},
+		{"https://h/w-00009-of-00003.gguf", nil, "none of the 3 parts"},
 		{"ftp://h/w", nil, "cannot fetch from"},
 		{"", nil, "no URL"},
 		{"https://h/w%2f..%2f..gguf", nil, "cannot be the name"},
@@ -36,7 +42,7 @@ func TestExpand(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.source, func(t *testing.T) {
 			t.Parallel()
-			w, err := expand(tt.source)
+			w, err := anything.expand(tt.source)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) || strings.Contains(err.Error(), "secret") {
 					t.Fatalf("got %v, want %q in it", err, tt.err)
@@ -95,7 +101,7 @@ func TestInPlace(t *testing.T) {
 		{"right", "file://" + path + "#sha256=" + sum(weights), ""},
 		{"wrong", "file://" + path + "#sha256=" + sum([]byte("x")), sum(weights)},
 		{"missing", "file://" + dir + "/no.gguf", "there is no file"},
-		{"folder", "file://" + dir, "not a file"},
+		{"folder", "file://" + dir, ""},
 		{"empty", "file://" + dir + "/empty.gguf", "is empty"},
 		{"elsewhere", "file://host/w.gguf", "no file of this machine"},
 	}

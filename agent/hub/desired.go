@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
@@ -63,14 +64,19 @@ func wantOf(p reconciler.Phase) protocol.ShardWant {
 	return protocol.WantRun
 }
 
-// sourceOf is the URL of one of a model's files: the source itself, or what
-// stands beside it.
+// sourceOf is the URL of one of a model's files: the source itself, what stands
+// beside it, or what is in it where it is a folder or a repository.
 func sourceOf(source, name string) string {
 	u, err := url.Parse(source)
 	if err != nil || name == "" || path.Base(u.Path) == path.Base(name) {
 		return source
 	}
-	u.Path, u.RawPath, u.Fragment = path.Join(path.Dir(u.Path), name), "", ""
+	dir := u.Path
+	switch strings.ToLower(path.Ext(dir)) {
+	case ".gguf", ".safetensors", ".json", ".bin", ".pt", ".pth", ".ckpt":
+		dir = path.Dir(dir)
+	}
+	u.Path, u.RawPath, u.Fragment = path.Join(dir, name), "", ""
 	return u.String()
 }
 

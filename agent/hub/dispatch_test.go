@@ -133,6 +133,19 @@ func TestDesiredShard(t *testing.T) {
 		s.MemoryMB != 1024 || s.StartTimeout != 10*time.Minute || s.DrainTimeout != 5*time.Minute || d.Engines["sim"] != "cu129" {
 		t.Errorf("got %+v", s)
 	}
+	for source, want := range map[string]string{
+		"hf://org/name@v1": "hf://org/name@v1/w.gguf", "file:///srv/models/chat": "file:///srv/models/chat/w.gguf",
+		"hf://org/name@v1/q4/x.gguf": "hf://org/name@v1/q4/w.gguf", "mirror://sha256:abcd": "mirror://sha256:abcd",
+	} {
+		r.Source = source
+		if err := h.Dispatch(t.Context(), 1, []reconciler.Replica{r}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := h.Sync(t.Context(), "n2", protocol.Sync{Node: "n2"})
+		if err != nil || d.Shards[0].Files[0].From[0] != want {
+			t.Errorf("of %s the file is at %s, want %s, %v", source, d.Shards[0].Files[0].From[0], want, err)
+		}
+	}
 	if s.Files[0].From[0] != "https://h/m/w.gguf" || s.Files[1].From[0] != "https://h/m/mmproj.gguf" || s.Adapters[0].From[0] != "https://h/a/lora.gguf" {
 		t.Errorf("files come from %+v, adapters from %+v", s.Files, s.Adapters)
 	}

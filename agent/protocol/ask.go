@@ -31,7 +31,7 @@ const (
 // Features are the asks that every agent understands, as it lists them in its
 // facts. Those that need something of the machine, as AskScan needs a program,
 // are listed besides where that is there.
-var Features = []string{string(AskLogs), string(AskFabricTest)}
+var Features = []string{string(AskLogs), string(AskFabricTest), string(AskCollect)}
 
 // LogsArgs are the arguments of AskLogs.
 type LogsArgs struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw/agent"
+	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/cmd/llmgw-agent/joincmd"
 	"llmgw.io/llmgw/cmd/llmgw-agent/probecmd"
 )
@@ -32,7 +33,11 @@ type file struct {
 	// Isolation is empty (as far as the machine lets engines be), required or none.
 	Isolation string      `json:"isolation,omitempty"`
 	Reserve   reserveFile `json:"reserve,omitempty"`
-	Reach     reachFile   `json:"reach,omitempty"`
+	// Reach is what fetching may reach beyond public addresses over https, Hub where
+	// hf:// sources are found, Mirror what is asked first for files.
+	Reach  fetch.Reach `json:"reach,omitempty"`
+	Hub    fetch.Hub   `json:"hub,omitempty"`
+	Mirror string      `json:"mirror,omitempty"`
 	// MgmtAddr is this machine's address as routers reach it.
 	MgmtAddr string `json:"mgmt_addr,omitempty"`
 	// Ports are for engines. Zero: 20000 to 29999. Two agents on one machine
@@ -79,14 +84,6 @@ type fabricFile struct {
 type reserveFile struct {
 	MemoryMB int64 `json:"memory_mb,omitempty"`
 	Cores    int   `json:"cores,omitempty"`
-}
-
-// reachFile allows fetching from where nothing is allowed by default.
-type reachFile struct {
-	// Private are networks with a port, such as 10.0.0.0/8:8080.
-	Private []string `json:"private,omitempty"`
-	// PlainHTTP allows http:// as well.
-	PlainHTTP bool `json:"plain_http,omitempty"`
 }
 
 // commonFlags are those of run and join.
@@ -139,16 +136,19 @@ func load(cmd *cli.Command) (file, error) {
 	if f.DataDir == "" {
 		f.DataDir = agent.DefaultDataDir()
 	}
-	dir, err := filepath.Abs(f.DataDir)
-	f.DataDir = dir
 	var all []error
-	for i, w := range f.Weights {
-		if !filepath.IsAbs(w) {
-			all = append(all, fmt.Errorf("weights[%d]: %q must be an absolute folder", i, w))
+	for _, path := range []*string{&f.DataDir, &f.Hub.TokenFile} {
+		if *path != "" {
+			abs, err := filepath.Abs(*path)
+			*path, all = abs, append(all, err)
 		}
+	}
+	for i := range f.Weights { // a relative one would follow the folder that the agent works in
+		abs, err := filepath.Abs(f.Weights[i])
+		f.Weights[i], all = abs, append(all, err)
 	}
 	if f.Reserve.MemoryMB < 0 || f.Reserve.Cores < 0 {
 		all = append(all, errors.New("reserve: below zero; leave it out for the default"))
 	}
-	return f, errors.Join(append(all, err)...)
+	return f, errors.Join(all...)
 }

@@ -16,7 +16,6 @@ import (
 	"llmgw.io/llmgw/agent/discovery/gpu"
 	"llmgw.io/llmgw/agent/discovery/ports"
 	"llmgw.io/llmgw/agent/engines"
-	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/logs"
 	"llmgw.io/llmgw/agent/provision"
 	"llmgw.io/llmgw/agent/uplink"
@@ -66,7 +65,7 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	go func() { _ = watch.Run(ctx) }()
 	var a *agent.Agent
 	installer, err := provision.New(provision.Config{
-		Dir: filepath.Join(f.DataDir, "engines"), Mirror: f.Engines.Mirror, Pin: f.Engines.ManifestSHA256, Reach: f.reach(),
+		Dir: filepath.Join(f.DataDir, "engines"), Mirror: f.Engines.Mirror, Pin: f.Engines.ManifestSHA256, Reach: f.Reach,
 		Changed: func() { a.Look() }, Logger: logger,
 	})
 	if err != nil {
@@ -75,18 +74,13 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	a, err = agent.New(agent.Config{
 		Node: client.Node(), Control: client, Prober: prober, Scanner: prober.Fabric(), Engines: []agent.Engine{set.LlamaCPP, set.VLLM, set.Sim},
 		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
-		LogFile: path, Gate: gatecmd.Program(), Reach: f.reach(), Provisioner: installer,
+		LogFile: path, Gate: gatecmd.Program(), Reach: f.Reach, Hub: f.Hub, Mirror: f.Mirror, Provisioner: installer,
 		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Isolation: f.Isolation, Logger: logger,
 	})
 	if err != nil {
 		return err
 	}
 	return a.Run(ctx)
-}
-
-// reach is what fetching may reach.
-func (f *file) reach() fetch.Reach {
-	return fetch.Reach{Private: f.Reach.Private, PlainHTTP: f.Reach.PlainHTTP}
 }
 
 // weights are the folders of weights; without any, one in the data folder.

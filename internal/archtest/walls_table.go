@@ -58,7 +58,7 @@ func machineWalls() []wall {
 
 		// Nodes.
 		{room: "agent/protocol", may: []string{"catalog", "inventory"}},
-		{room: "agent/discovery", may: []string{"agent/discovery/gpu", "agent/discovery/pcipath", "agent/discovery/ports", "inventory"}},
+		{room: "agent/discovery", may: []string{"agent/discovery/gpu", "agent/discovery/pcipath", "agent/discovery/ports", "inventory", "internal/gguf", "internal/safetensors"}},
 		{room: "agent/discovery/gpu", may: []string{"inventory"}},
 		{room: "agent/discovery/page", freeTests: true, may: []string{"inventory"}},
 		{room: "agent/discovery/pcipath"},
@@ -70,6 +70,7 @@ func machineWalls() []wall {
 		{room: "agent/fabrictest", may: []string{"agent/protocol", "inventory"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
 		{room: "agent/provision", may: []string{"agent/fetch", "agent/protocol", "inventory", "internal/durable"}},
+		{room: "agent/fetch", may: []string{"agent/protocol", "catalog", "inventory", "internal/durable", "internal/gguf", "internal/safedial", "internal/safetensors"}},
 		{room: "agent/process", may: []string{"agent/protocol"}},
 		{room: "agent/logs", may: []string{"internal/durable"}},
 		{room: "agent/survey", may: []string{"agent/protocol", "inventory", "inventory/fabrics", "inventory/topology"}},
@@ -121,6 +122,7 @@ func roofWalls() []wall {
 		{room: "internal/gguf"},
 		{room: "internal/pki"},
 		{room: "internal/safedial"},
+		{room: "internal/safetensors"},
 		{room: "internal/socket"},
 		{room: "internal/telemetry"},
 		{room: "internal/tinygguf"},

@@ -50,9 +50,9 @@ func fleetSections() []section {
 		}},
 		{title: "Weights", rows: []row{
 			{what: "room that fetching leaves free (`LowWaterBytes`)", value: "10 % of the disk or 50 GiB, the smaller", holds: "agent/fetch/folder.go: min(total/10, 50<<30)", why: "a full disk stops more than a download"},
-			{what: "download without a byte", value: "{agent/fetch Stall}", why: "then it is tried again from where it stood"},
+			{what: "download without a byte / with fewer over that time", value: "{agent/fetch Stall} / {agent/fetch MinRate:bytes} a second", why: "then it is tried again from where it stood"},
 			{what: "pause after a failed try", value: "{agent/fetch Retry}, doubling to a minute", holds: "agent/fetch/download.go: min(2*wait, time.Minute)", why: "a source that comes back is used soon"},
-			{what: "tries in a row that bring nothing", value: "{agent/fetch idleTries}", why: "one that brings something is tried for ever"},
+			{what: "tries in a row that bring nothing / where there is another source", value: "{agent/fetch idleTries} / {agent/fetch idleTriesElsewhere}", why: "one that brings something is tried for ever"},
 			{what: "full disk looked at again", value: "every {agent/config.go DiskRetry}", why: "nobody has to restart anything once there is room"},
 		}},
 		{title: "Replicas", rows: []row{

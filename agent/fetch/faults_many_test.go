@@ -1,0 +1,5 @@
+//go:build long
+
+package fetch
+
+const faultRuns = 200
