@@ -63,6 +63,19 @@ func (n *nodes) Logs(ctx context.Context, node, shard string, tail int, follow b
 	return r, nil
 }
 
+// Collect has the node's agent remove weights.
+func (n *nodes) Collect(ctx context.Context, node string, paths []string) (out inventory.Collected, err error) {
+	id := inventory.NodeID(node)
+	for part := range slices.Chunk(paths, protocol.MaxCollect) {
+		var did protocol.CollectResult
+		if err := n.hub.Ask(ctx, id, protocol.AskCollect, protocol.CollectArgs{Paths: part}, protocol.CollectTime, &did); err != nil {
+			return out, unanswered(n.Snapshot().Node(id), protocol.AskCollect, err)
+		}
+		out.Removed, out.Kept = append(out.Removed, did.Removed...), append(out.Kept, did.Kept...)
+	}
+	return out, nil
+}
+
 // unanswered says the hub's errors in the admin API's words.
 func unanswered(n *inventory.Node, kind protocol.AskKind, err error) error {
 	switch {

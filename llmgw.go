@@ -103,6 +103,7 @@ var (
 	_ adminapi.NodeCalls     = (*nodes)(nil)
 	_ adminapi.Fabrics       = networks{}
 	_ adminapi.FabricTests   = (*nodes)(nil)
+	_ adminapi.Collector     = (*nodes)(nil)
 	_ adminapi.Statics       = statics{}
 	_ adminapi.Choices       = choices{}
 	_ adminapi.Keys          = (*keys)(nil)

@@ -149,6 +149,11 @@ func (f *fakeAgents) FabricTest(ctx context.Context, in view.FabricTestRequest) 
 	return f.test(ctx, in)
 }
 
+// Collect removes nothing.
+func (f *fakeAgents) Collect(context.Context, string, []string) (inventory.Collected, error) {
+	return inventory.Collected{}, nil
+}
+
 // fakeChoices knows one request, which two replicas were asked for.
 type fakeChoices struct{}
 

@@ -33,7 +33,7 @@ func command(o outside) *cli.Command {
 			"Exit codes: 0 done; 1 refused, failed, or a wait that ended badly; 2 the command line is wrong.",
 		Flags: globalFlags(),
 		Commands: []*cli.Command{
-			o.summary(), o.models(), o.explain(), o.nodes(), o.facility(), o.holds(), o.fabrics(), o.nvlink(), o.fabricTest(), o.plan(), o.brake(), o.replicas(), o.restart(), o.wait(), o.usage(), o.requests(), o.audit(), o.keys(), o.tokens(), o.openapi(),
+			o.summary(), o.models(), o.explain(), o.nodes(), o.facility(), o.holds(), o.fabrics(), o.nvlink(), o.fabricTest(), o.plan(), o.brake(), o.replicas(), o.restart(), o.wait(), o.usage(), o.requests(), o.weights(), o.audit(), o.keys(), o.tokens(), o.openapi(),
 		},
 	}
 	finish(c)
