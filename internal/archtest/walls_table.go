@@ -68,7 +68,6 @@ func machineWalls() []wall {
 		{room: "agent/hub", may: []string{"agent/protocol", "catalog", "inventory", "placement/reconciler", "internal/pki"}},
 		{room: "agent/gate", may: []string{"internal/pki", "internal/socket", "router/upstream"}},
 		{room: "agent/fabrictest", may: []string{"agent/protocol", "inventory"}},
-		{room: "agent/fetch", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/safedial"}},
 		{room: "agent/provision", may: []string{"agent/fetch", "agent/protocol", "inventory", "internal/durable"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "catalog", "inventory", "internal/durable", "internal/gguf", "internal/safedial", "internal/safetensors"}},
 		{room: "agent/process", may: []string{"agent/protocol"}},
