@@ -20,7 +20,7 @@ func (a *Agent) prepare(ctx context.Context, d protocol.DesiredShard, at *protoc
 	}
 	at.Addr = a.mgmtAddr(ctx)
 	at.Interface = interfaceOf(at.Addr)
-	if d.Rank == 0 && d.LeaderPort > 0 && !(bindable(at.Addr, d.LeaderPort) && bindable(at.Addr, d.LeaderPort+1)) {
+	if d.Rank == 0 && d.LeaderPort > 0 && (!bindable(at.Addr, d.LeaderPort) || !bindable(at.Addr, d.LeaderPort+1)) {
 		return failed(protocol.CausePort, fmt.Sprintf("the shards of this replica are to find each other at ports %d and %d of this node, and another program listens there; the next replica takes others", d.LeaderPort, d.LeaderPort+1))
 	}
 	return nil
