@@ -26,10 +26,13 @@ type Engine struct {
 	mu       sync.Mutex
 	chance   *rand.Rand
 	adapters []string
-	flights  map[*flight]struct{}
-	stops    int
-	code     int
-	ended    bool
+	// settle waits until what was answered is on the wire. It is set by Run, and
+	// guarded by mu.
+	settle  func()
+	flights map[*flight]struct{}
+	stops   int
+	code    int
+	ended   bool
 
 	exited chan struct{} // closed when the engine has ended
 	idle   chan struct{} // takes a token when the last request left

@@ -28,6 +28,9 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("simengine: %s (exit code %d)", e.Reason, e.Code)
 }
 
+// lastBytes is how long an engine that ends in order has for what it has given.
+const lastBytes = time.Second
+
 // Run serves until the engine has ended. It closes idle connections after 5 seconds, as engines do. The end of ctx counts as the first order to stop; further ones are calls of
 // Stop. It returns nil when the engine ended in order, else an *ExitError, or why it could not listen.
 func (e *Engine) Run(ctx context.Context) error {
@@ -48,6 +51,13 @@ func (e *Engine) Run(ctx context.Context) error {
 	srv := &http.Server{Handler: e, ReadHeaderTimeout: time.Minute, IdleTimeout: 5 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
+	e.mu.Lock()
+	e.settle = func() {
+		last, cancel := context.WithTimeout(context.Background(), lastBytes)
+		defer cancel()
+		_ = srv.Shutdown(last)
+	}
+	e.mu.Unlock()
 	err := e.serve(ctx, served)
 	if cerr := srv.Close(); err == nil && cerr != nil && !errors.Is(cerr, net.ErrClosed) {
 		err = fmt.Errorf("simengine: close: %w", cerr)
@@ -63,6 +73,10 @@ func (e *Engine) serve(ctx context.Context, served <-chan error) error {
 			done = nil
 			e.Stop()
 		case err := <-served:
+			if errors.Is(err, http.ErrServerClosed) { // it settles before it ends
+				served = nil
+				continue
+			}
 			return fmt.Errorf("simengine: serve: %w", err)
 		case <-e.exited:
 			return e.outcome()
@@ -126,12 +140,22 @@ func (e *Engine) awaitIdle(t Temper) {
 			if e.inFlight() > 0 { // a token from before the order to stop
 				continue
 			}
+			e.settled() // the last answer counts as given before its end is on the wire
 		case <-limit:
 		case <-e.exited:
 			return
 		}
 		e.exit(0)
 		return
+	}
+}
+
+func (e *Engine) settled() {
+	e.mu.Lock()
+	settle := e.settle
+	e.mu.Unlock()
+	if settle != nil {
+		settle()
 	}
 }
 
