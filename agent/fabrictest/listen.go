@@ -161,7 +161,7 @@ func (l *Listening) Serve(ctx context.Context) error {
 			return fmt.Errorf("the other end did not come with all its connections: %w", err)
 		}
 		all.Go(func() {
-			defer c.Close()
+			defer func() { _ = c.Close() }()
 			defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 			k, err := l.meet(c)
 			if err != nil {
@@ -214,7 +214,7 @@ func count(c net.Conn, limit int64) {
 	for n < limit {
 		m, err := c.Read(buf)
 		n += int64(m)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			_, _ = c.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
 			return
 		}

@@ -53,7 +53,7 @@ func run(ctx context.Context, limit time.Duration, dir, program string, args ...
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(home)
+	defer func() { _ = os.RemoveAll(home) }()
 	cmd.Env = []string{"PATH=" + plainPath, "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + home, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
 	var out tail
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -38,7 +38,7 @@ func unpack(name, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	u := &unpacker{root: root, room: maxUnpacked}
 	switch {
 	case strings.HasSuffix(name, ".zip"):
@@ -90,7 +90,7 @@ func (u *unpacker) zip(name string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errArchive, err)
 	}
-	defer z.Close()
+	defer func() { _ = z.Close() }()
 	for _, f := range z.File {
 		if err := u.zipped(f); err != nil {
 			return err

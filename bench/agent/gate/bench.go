@@ -74,7 +74,7 @@ func (b *bench) run(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	w, err := newWorld(ctx, dir, b.pace)
 	if err != nil {
 		return nil, err
