@@ -4,10 +4,10 @@ import "slices"
 
 // sections is the whole page, in order.
 func sections() []section {
-	return slices.Concat(fleetSections(), networkSections(), gpuSections(), requestSections(), controlSections())
+	return slices.Concat(fleetSections(), workSections(), networkSections(), gpuSections(), requestSections(), controlSections())
 }
 
-// fleetSections are nodes, their engines, and what becomes of replicas.
+// fleetSections are nodes and their engines.
 func fleetSections() []section {
 	return []section{
 		{title: "Nodes", rows: []row{
@@ -38,6 +38,12 @@ func fleetSections() []section {
 		{title: "Engines", rows: []row{
 			{what: "ports", value: "{agent/config.go PortMin} to {agent/config.go PortMax}", why: "outside the range that Linux gives out by itself; bound once to try, and kept"},
 			{what: "address (`engine_access`)", value: "{agent/config.go EngineAccess}", why: "an engine's key protects only parts of it; `direct` is for fenced networks"},
+			{what: "ports of gates", value: "{agent/config.go GatePortMin} to {agent/config.go GatePortMax}", why: "beside the engines', so that one rule of a firewall names them"},
+			{what: "certificates of gates and of routers", value: "{internal/pki GateLife}", same: []string{"{internal/pki RouterLife}"}, why: "traffic outlasts an outage of the control plane; renewed at two thirds"},
+			{what: "starts of a gate before its shard fails / until it answers", value: "{agent gateTries} / {agent gateLimit}", why: "another program may have taken its port"},
+			{what: "a gate keeps a connection to its engine that nobody uses", value: "{agent/gate engineIdle}", why: "engines close theirs after 5 seconds"},
+			{what: "a request that a gate can send to its engine again", value: "up to {agent/gate heldBytes:bytes}", why: "the engine may close a connection at that very moment; a larger one takes a new connection"},
+			{what: "answers in flight when a gate is ended", value: "{agent/gate lastWords}", why: "the agent has waited for them before"},
 			{what: "limit of a start (`start_timeout` of the profile)", value: "{catalog DefaultStartTimeout}", same: []string{"{agent/hub startTimeout}", "{agent defaultStartTimeout}"}, why: "large models load for minutes; what fails sooner says so sooner"},
 			{what: "question to an engine that starts / that runs", value: "every {agent/config.go Ready} / {agent/config.go Probe}", why: "ready means that it has generated a token; a running one is asked seldom"},
 			{what: "look at an engine's load", value: "every {agent/config.go Use}", why: "people see it, and routing may"},
@@ -48,6 +54,12 @@ func fleetSections() []section {
 			{what: "folders of shards that are gone, kept for their logs", value: "{agent keptFolders}", why: "failures are looked at afterwards"},
 			{what: "connection to an engine / idle", value: "{agent/engines dialEngine} / {agent/engines idleEngine}", why: "engines are near, and close idle connections early"},
 		}},
+	}
+}
+
+// workSections are what engines need, and what becomes of replicas.
+func workSections() []section {
+	return []section{
 		{title: "Weights", rows: []row{
 			{what: "room that fetching leaves free (`LowWaterBytes`)", value: "10 % of the disk or 50 GiB, the smaller", holds: "agent/fetch/folder.go: min(total/10, 50<<30)", why: "a full disk stops more than a download"},
 			{what: "download without a byte / with fewer over that time", value: "{agent/fetch Stall} / {agent/fetch MinRate:bytes} a second", why: "then it is tried again from where it stood"},
