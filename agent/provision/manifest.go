@@ -126,7 +126,11 @@ func (r *Release) check() (errs []error) {
 	miss(!localPath(r.Program), "program %q must be a path inside of the release", r.Program)
 	miss(len(r.Files) == 0 || len(r.Files) > maxFiles, "it has %d files; name 1 to %d", len(r.Files), maxFiles)
 	miss(r.Kind == KindArchive && len(r.Files) != 1, "an archive is one file")
+	names := map[string]bool{}
 	for _, f := range r.Files {
+		base := path.Base(f.Path)
+		miss(names[base], "two files are named %q; they are put into one folder", base)
+		names[base] = true
 		miss(!localPath(f.Path), "file %q must be a path below the mirror", f.Path)
 		miss(!hexSum.MatchString(f.SHA256), "file %q has no hash; write its SHA-256 in small letters", f.Path)
 		miss(f.Bytes <= 0, "file %q has no size in bytes", f.Path)

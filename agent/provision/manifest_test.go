@@ -36,6 +36,10 @@ func TestManifest(t *testing.T) {
 			`{"releases":[{"engine":"tgi","kind":"container"}]}`,
 			[]string{`engine "tgi"`, "os and arch", `kind "container"`, "0 files"},
 		},
+		"one name twice": {
+			`{"releases":[` + strings.Replace(good, `"bytes":5}]`, `"bytes":5},{"path":"v/a-1-py3-none-any.whl","sha256":"`+sum+`","bytes":5}]`, 1) + `]}`,
+			[]string{"two files are named"},
+		},
 		"no hash": {`{"releases":[` + strings.Replace(good, sum, "", 1) + `]}`, []string{"has no hash"}},
 	} {
 		t.Run(name, func(t *testing.T) {
