@@ -101,6 +101,9 @@ func (j *job) bring(ctx context.Context, r *Release, p *program) error {
 		p.Path = filepath.Join(p.Folder, filepath.FromSlash(r.Program))
 		err = unpack(paths[0], p.Folder)
 	}
+	if err == nil {
+		err = readable(p.Folder, j.in.cfg.Dir)
+	}
 	if err != nil {
 		return fmt.Errorf("%s %s cannot be installed: %w", r.Engine, r.Folder(), err)
 	}
