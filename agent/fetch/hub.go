@@ -260,7 +260,12 @@ func (f *Fetcher) hubJSON(ctx context.Context, address string, r *repo, out any)
 	if len(body) > maxHubPage || json.Unmarshal(body, out) != nil {
 		return "", failed(protocol.CauseFetch, fmt.Sprintf("the hub's answer about %s cannot be read; is hub.endpoint a hub?", r.id))
 	}
-	return nextPage(resp.Header.Get("Link"), address), nil
+	link := resp.Header.Get("Link")
+	next = nextPage(link, address)
+	if next == "" && linkNext.MatchString(link) {
+		return "", failed(protocol.CauseFetch, fmt.Sprintf("the hub's list of %s goes on at another server, which is not asked; have the mirror at hub.endpoint write its own address into its links", r.id))
+	}
+	return next, nil
 }
 
 func hubStatus(resp *http.Response, r *repo) error {

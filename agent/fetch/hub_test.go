@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
@@ -26,6 +27,8 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // fakeHub is a hub with one repository, org/name, whose large files lie at
 // another server. It stands for a real one, which nothing here reaches.
 type fakeHub struct {
+	// elsewhere is the server that lists say they go on at. Empty: this one.
+	elsewhere string
 	*httptest.Server
 	cdn    *httptest.Server
 	files  map[string]string
@@ -108,7 +111,7 @@ func (h *fakeHub) tree(w http.ResponseWriter, r *http.Request) {
 		list = append(list, e)
 	}
 	if at+2 < len(names) {
-		w.Header().Set("Link", fmt.Sprintf(`<%s?recursive=true&cursor=%d>; rel="next"`, "http://"+r.Host+r.URL.Path, at+2))
+		w.Header().Set("Link", fmt.Sprintf(`<%s?recursive=true&cursor=%d>; rel="next"`, "http://"+cmp.Or(h.elsewhere, r.Host)+r.URL.Path, at+2))
 	}
 	_ = json.NewEncoder(w).Encode(list)
 }
@@ -160,6 +163,18 @@ func TestHubFolder(t *testing.T) {
 
 // commonFolder is the set's folder: that of a file without one of its own.
 func commonFolder(paths []string) string { return path.Dir(paths[0]) }
+
+// TestHubGoesOnElsewhere holds a list that goes on at another server to being
+// refused: half a list is not one.
+func TestHubGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, repoFiles)
+	h.elsewhere = "hub.example"
+	_, err := weightsOf(hubFetcher(t, h), t, protocol.DesiredShard{Engine: catalog.EngineVLLM, Source: "hf://org/name@main"})
+	if err == nil || !strings.Contains(err.Error(), "goes on at another server") {
+		t.Errorf("got %v", err)
+	}
+}
 
 func TestHubPinnedIsAskedOnce(t *testing.T) {
 	t.Parallel()
