@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"llmgw.io/llmgw/internal/textbusy"
 )
 
 const (
@@ -124,12 +126,15 @@ func output(ctx context.Context, path, arg string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askProgram)
 	defer cancel()
 	var out capped
-	cmd := exec.CommandContext(ctx, path, arg)
-	cmd.Env = []string{"PATH=" + plainPath, "LANG=C.UTF-8", "HOME=" + os.TempDir(), "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
-	cmd.Dir = os.TempDir()
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
+	err := textbusy.Again(func() error {
+		cmd := exec.CommandContext(ctx, path, arg)
+		cmd.Env = []string{"PATH=" + plainPath, "LANG=C.UTF-8", "HOME=" + os.TempDir(), "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
+		cmd.Dir = os.TempDir()
+		cmd.Stdout, cmd.Stderr = &out, &out
+		cmd.WaitDelay = time.Second
+		return cmd.Run()
+	})
+	if err != nil {
 		return "", fmt.Errorf("%s %s: %w (%s)", path, arg, err, clip(out.String()))
 	}
 	return out.String(), nil

@@ -14,24 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/internal/textbusy"
 )
 
 // Start starts a process in a session of its own, and from its first instruction
 // on in its group, as its user and without a way to more rights. Nothing of the
 // agent's is open in it, and it leaves no core, which would hold keys and prompts.
 func Start(l Launch) (*Process, error) {
-	cmd := exec.Command(l.Path, l.Args...)
-	cmd.Env = append(append([]string{}, l.Env...), markVariable+"="+l.Mark)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = l.Dir, l.Output, l.Output
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if l.User.Own() {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(l.User.UID), Gid: uint32(l.User.GID)}
-		for _, g := range l.User.Groups {
-			cmd.SysProcAttr.Credential.Groups = append(cmd.SysProcAttr.Credential.Groups, uint32(g))
-		}
-	}
 	killed, own := oomKills(l.Group)
-	if err := onThread(func() error { return begin(cmd, l.Group) }); err != nil {
+	var cmd *exec.Cmd
+	start := func() error {
+		cmd = command(l)
+		return begin(cmd, l.Group)
+	}
+	if err := onThread(func() error { return textbusy.Again(start) }); err != nil {
 		return nil, err
 	}
 	bound(cmd.Process.Pid, l)
@@ -44,6 +40,21 @@ func Start(l Launch) (*Process, error) {
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// command is a launch as a command that was not started yet.
+func command(l Launch) *exec.Cmd {
+	cmd := exec.Command(l.Path, l.Args...)
+	cmd.Env = append(append([]string{}, l.Env...), markVariable+"="+l.Mark)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = l.Dir, l.Output, l.Output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if l.User.Own() {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(l.User.UID), Gid: uint32(l.User.GID)}
+		for _, g := range l.User.Groups {
+			cmd.SysProcAttr.Credential.Groups = append(cmd.SysProcAttr.Credential.Groups, uint32(g))
+		}
+	}
+	return cmd
 }
 
 // begin starts a command from a thread of which it inherits what cannot be said

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"llmgw.io/llmgw/internal/textbusy"
 )
 
 // plainPath is where programs find what they call; nothing of the agent's own
@@ -44,21 +46,22 @@ func (j *job) prove(ctx context.Context, r *Release, program string) error {
 func run(ctx context.Context, limit time.Duration, dir, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = dir
-	if dir == "" {
-		cmd.Dir = filepath.Dir(program)
-	}
 	home, err := os.MkdirTemp("", "llmgw-install-")
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = os.RemoveAll(home) }()
-	cmd.Env = []string{"PATH=" + plainPath, "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + home, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
 	var out tail
-	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second
-	err = cmd.Run()
+	err = textbusy.Again(func() error {
+		cmd := exec.CommandContext(ctx, program, args...)
+		if cmd.Dir = dir; dir == "" {
+			cmd.Dir = filepath.Dir(program)
+		}
+		cmd.Env = []string{"PATH=" + plainPath, "LANG=C.UTF-8", "HOME=" + home, "TMPDIR=" + home, "CUDA_DEVICE_ORDER=PCI_BUS_ID"}
+		cmd.Stdout, cmd.Stderr = &out, &out
+		cmd.WaitDelay = time.Second
+		return cmd.Run()
+	})
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return "", fmt.Errorf("%s %s did not end within %s", filepath.Base(program), strings.Join(args, " "), limit)
