@@ -40,6 +40,8 @@ type File struct {
 	// [{name: ib0, match: "hca=mlx5_*,rack=r1*"}]. The first rule that matches a port
 	// names it; see [inventory.FabricRule].
 	Fabrics []inventory.FabricRule `json:"fabrics,omitempty"`
+	// Weights says how weights are looked into before a definition is taken.
+	Weights WeightsFile `json:"weights,omitempty"`
 	// Models are declared: read-only over the API.
 	Models []catalog.Model `json:"models,omitempty"`
 	// Keys are declared client keys.
@@ -256,6 +258,9 @@ func (f *File) Check() error {
 		all = append(all, err)
 	}
 	if _, err := inventory.NewFabricNames(f.Fabrics); err != nil {
+		all = append(all, err)
+	}
+	if err := f.Weights.check(); err != nil {
 		all = append(all, err)
 	}
 	all = append(all, f.checkKeys()...)

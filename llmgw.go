@@ -17,6 +17,7 @@ import (
 	"llmgw.io/llmgw/adminapi"
 	"llmgw.io/llmgw/adminapi/auth"
 	"llmgw.io/llmgw/agent/hub"
+	"llmgw.io/llmgw/agent/inspect"
 	"llmgw.io/llmgw/agent/survey"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/pki"
@@ -46,6 +47,9 @@ type Config struct {
 	// InsecureAdmin lets everybody on this machine use the admin API; New refuses
 	// it unless that listens on loopback. It is ignored where Auth is set.
 	InsecureAdmin bool
+	// InspectWeights has weights looked into, as Settings.Weights says, before a
+	// definition that names them is taken. False: they are taken unseen.
+	InspectWeights bool
 	// Journal keeps why each decision was made. Nil: a journal in DataDir, where
 	// there is one, for as long as Settings.Limits.Journal says. One that is given is
 	// not closed here.
@@ -80,17 +84,18 @@ type ControlPlane struct {
 	logger  *slog.Logger
 	started time.Time
 
-	catalog  *catalog.Service
-	registry *inventory.Registry
-	hub      *hub.Hub
-	survey   *survey.Survey
-	loop     *control.Loop
-	journal  *journalfile.Journal // nil: none, or the embedder's
-	router   *router.Router
-	admin    *adminapi.API
-	ca       *pki.CA
-	fleet    *backends
-	leading  atomic.Bool
+	inspector *inspect.Inspector // nil: nobody looks into weights
+	catalog   *catalog.Service
+	registry  *inventory.Registry
+	hub       *hub.Hub
+	survey    *survey.Survey
+	loop      *control.Loop
+	journal   *journalfile.Journal // nil: none, or the embedder's
+	router    *router.Router
+	admin     *adminapi.API
+	ca        *pki.CA
+	fleet     *backends
+	leading   atomic.Bool
 }
 
 // The map of the wiring: which default stands behind which seam.
@@ -135,7 +140,7 @@ func New(ctx context.Context, cfg Config) (*ControlPlane, error) {
 	}
 	c := &ControlPlane{cfg: cfg, logger: cfg.Logger, started: time.Now()}
 	for _, step := range []func(context.Context) error{
-		c.wireCatalog, c.wireRegistry, c.wireHub, c.wireSurvey, c.wireJournal, c.wireLoop, c.wireRouter, c.wireAdmin,
+		c.wireInspector, c.wireCatalog, c.wireRegistry, c.wireHub, c.wireSurvey, c.wireJournal, c.wireLoop, c.wireRouter, c.wireAdmin,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -182,9 +187,13 @@ func holder(dataDir string) string {
 }
 
 func (c *ControlPlane) wireCatalog(ctx context.Context) (err error) {
-	c.catalog, err = catalog.NewService(ctx, catalog.ServiceConfig{
+	cfg := catalog.ServiceConfig{
 		Store: c.cfg.Store, Declared: c.cfg.Settings.Models, ClassAliases: c.cfg.Settings.ClassAliases, Logger: c.logger,
-	})
+	}
+	if c.inspector != nil {
+		cfg.Inspector = c.inspector
+	}
+	c.catalog, err = catalog.NewService(ctx, cfg)
 	return err
 }
 
@@ -271,14 +280,18 @@ func (c *ControlPlane) wireAdmin(context.Context) (err error) {
 		return err
 	}
 	n := &nodes{Registry: c.registry, hub: c.hub}
-	c.admin, err = adminapi.New(adminapi.Config{
+	cfg := adminapi.Config{
 		Auth: authenticator, Models: c.catalog, Cluster: c.loop, Operator: c.loop, Nodes: n, NodeCalls: n, Fabrics: networks{c.survey},
 		Usage: c.cfg.Store, Keys: &keys{c.cfg.Store, c.cfg.Settings.declaredKeys(), c.router}, Audit: c.cfg.Store, AdminTokens: c.cfg.Store,
 		JoinTokens: c.cfg.Store, NewJoinToken: c.newJoinToken, Pepper: c.cfg.Pepper, EngineKey: c.cfg.Pepper.EngineKey,
 		Statics: statics{c.router, c.catalog}, Choices: choices{c.router}, Store: c.cfg.Store, Leader: c.leader, Hosts: c.cfg.Settings.Listen.Admin.Names,
 		Metrics: c.cfg.Metrics,
 		Version: c.cfg.Version, Started: c.started, Logger: c.logger,
-	})
+	}
+	if c.inspector != nil {
+		cfg.Looks = looks{c.inspector}
+	}
+	c.admin, err = adminapi.New(cfg)
 	return err
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 // Prepare makes the data folder of a process and opens its logger and its
-// pepper. What is left to add to the answer is the Store.
+// pepper, and turns on what a program of its own should have. What is left to add
+// to the answer is the Store.
 func Prepare(f File, version string) (Config, error) {
 	logger, err := f.Log.Logger(os.Stderr)
 	if err != nil {
@@ -25,7 +26,7 @@ func Prepare(f File, version string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return Config{Pepper: pepper, Settings: f, DataDir: f.DataDir, Version: version, Logger: logger}, nil
+	return Config{Pepper: pepper, Settings: f, DataDir: f.DataDir, Version: version, InspectWeights: true, Logger: logger}, nil
 }
 
 // OpenAPI is the document of the admin API, for tools that need no server.

@@ -39,7 +39,7 @@ const AddressesFile = "addresses.json"
 // Run keeps the fleet as it should be until ctx ends. It listens nowhere: the
 // handlers are served by the caller, or see ListenAndServe.
 func (c *ControlPlane) Run(ctx context.Context) error {
-	return errors.Join(together(ctx, c.registry.Run, c.hub.Run, c.survey.Run, c.loop.Run, c.router.Run), c.closeJournal())
+	return errors.Join(together(ctx, c.registry.Run, c.hub.Run, c.survey.Run, c.inspect, c.loop.Run, c.router.Run), c.closeJournal())
 }
 
 // ListenAndServe listens where the settings say, and runs everything until ctx

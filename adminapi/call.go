@@ -44,6 +44,9 @@ func (c *call) world() view.World {
 	if a.cfg.Statics != nil {
 		w.Statics = a.cfg.Statics.Statics()
 	}
+	if a.cfg.Looks != nil {
+		w.Looks = a.cfg.Looks.Look
+	}
 	if c.who.Has(auth.Secrets) {
 		w.EngineKey = a.cfg.EngineKey
 	}

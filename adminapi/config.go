@@ -48,6 +48,8 @@ type Config struct {
 	EngineKey func(replica string) string
 	// Statics nil: replicas that others run are not listed.
 	Statics Statics
+	// Looks nil: nobody has looked at weights where they come from.
+	Looks Looks
 	// Choices nil: nobody can say why a request went where it went.
 	Choices Choices
 	// Store is shown in the summary and asked by readiness. Nil: there is none.

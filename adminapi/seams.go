@@ -164,6 +164,12 @@ type Statics interface {
 	Statics() []view.Static
 }
 
+// Looks says what was seen of a model's weights where they come from; false:
+// nothing was. It never blocks.
+type Looks interface {
+	Look(m *catalog.Model) (view.Look, bool)
+}
+
 // Choices says how replicas were chosen for a request. It never blocks and the
 // answer belongs to the caller; false: nothing is known of the request.
 type Choices interface {

@@ -43,3 +43,14 @@ func plainWord(s string) bool {
 	}
 	return true
 }
+
+func listNames(ns []Name) string {
+	out := ""
+	for i, n := range ns {
+		if i > 0 {
+			out += ", "
+		}
+		out += string(n)
+	}
+	return out
+}

@@ -27,6 +27,9 @@ type ServiceConfig struct {
 	// for one by an alias is kept, and answered, with the class. Not changed after
 	// NewService.
 	ClassAliases inventory.ClassAliases
+	// Inspector looks at what definitions name before Add and Change keep them. Nil:
+	// they are taken unseen. Declared models never wait for it.
+	Inspector Inspector
 	// Logger nil is silent.
 	Logger *slog.Logger
 }
@@ -37,6 +40,7 @@ type ServiceConfig struct {
 type Service struct {
 	store   Store
 	aliases inventory.ClassAliases
+	inspect Inspector // nil: nothing is looked at
 	logger  *slog.Logger
 	index   atomic.Pointer[Index]
 
@@ -59,7 +63,7 @@ func NewService(ctx context.Context, cfg ServiceConfig) (*Service, error) {
 	if err := CheckClassAliases(cfg.ClassAliases); err != nil {
 		return nil, err
 	}
-	s := &Service{store: cfg.Store, aliases: cfg.ClassAliases, logger: cfg.Logger, changed: make(chan struct{})}
+	s := &Service{store: cfg.Store, aliases: cfg.ClassAliases, inspect: cfg.Inspector, logger: cfg.Logger, changed: make(chan struct{})}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -114,6 +118,11 @@ func (s *Service) Changed() <-chan struct{} {
 // Add validates and keeps a new definition. Errors are joined InvalidErrors,
 // match ErrExists or ErrNoStore, or are the store's.
 func (s *Service) Add(ctx context.Context, m Model, by Author) (Entry, error) {
+	if _, taken := s.Index().Get(m.Name); !taken {
+		if err := s.lookAt(ctx, &m, nil); err != nil {
+			return Entry{}, err
+		}
+	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	if err := s.settle(ctx); err != nil {
@@ -129,6 +138,11 @@ func (s *Service) Add(ctx context.Context, m Model, by Author) (Entry, error) {
 // another revision answers ErrStale. Write-only keys that the new definition
 // leaves out are kept.
 func (s *Service) Change(ctx context.Context, name Name, c Change, expected *int64, by Author) (Entry, error) {
+	if old, ok := s.Index().Get(name); ok && c.Replace != nil && c.Replace.Name == name {
+		if err := s.lookAt(ctx, c.Replace, &old.Model); err != nil {
+			return Entry{}, err
+		}
+	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	for try := 1; ; try++ {
@@ -374,16 +388,5 @@ func difference(before, after []Entry) []string {
 		}
 	}
 	slices.Sort(out)
-	return out
-}
-
-func listNames(ns []Name) string {
-	out := ""
-	for i, n := range ns {
-		if i > 0 {
-			out += ", "
-		}
-		out += string(n)
-	}
 	return out
 }

@@ -87,6 +87,7 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	build := func(change func(*catalog.Profile), use int64) []string {
 		w := world()
+		w.Looks = nil
 		m := tiny()
 		m.Profiles[0].MemoryGB = 8
 		change(&m.Profiles[0])

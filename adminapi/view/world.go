@@ -22,6 +22,9 @@ type World struct {
 	// Stored says that what people set is kept, so that a choice of engine
 	// builds can be shown.
 	Stored bool
+	// Looks says what was seen of a model's weights at their source; false: nothing.
+	// Nil: nobody looks.
+	Looks func(m *catalog.Model) (Look, bool)
 	// EngineKey gives the key of a replica's engine. Nil leaves keys out, which
 	// is right for every caller without the scope for secrets.
 	EngineKey func(replica string) string

@@ -133,6 +133,12 @@ func world() view.World {
 				Replicas: map[reconciler.ReplicaID]reconciler.ReplicaTraffic{"big-1": {LastUsed: now.Add(-90 * time.Second)}},
 			},
 		},
+		Looks: func(m *catalog.Model) (view.Look, bool) {
+			return view.Look{
+				SeenWeights: view.SeenWeights{Architecture: "llama", ContextLength: 1024, Layers: 22, Bytes: 700 << 20, LookedAt: now.Add(-time.Hour)},
+				Wrong:       []string{"source: the file is cut"}, Unsure: []string{"adapters[0].source: the source answers 503"},
+			}, m.Name == "tiny"
+		},
 		Statics: []view.Static{{Model: "near", Profile: "theirs", URL: "http://10.9.9.9:8000", Error: "connection refused", Since: now.Add(-time.Minute)}},
 	}
 }

@@ -17,6 +17,8 @@ type Error struct {
 	Later bool
 	// broken says that what is in a file is at fault, so that the file is worthless.
 	broken bool
+	// gone says that whoever has to know says that there is no such thing.
+	gone bool
 }
 
 // Error is the sentence.

@@ -277,9 +277,13 @@ func hubStatus(resp *http.Response, r *repo) error {
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		return failed(protocol.CauseFetch, fmt.Sprintf("the hub answers %d for %s: it wants a token, or a licence that was not accepted; accept it there, and give the agent a token (hub.token_file)", s, r.id))
 	case s == http.StatusNotFound && resp.Header.Get("X-Error-Code") == "RevisionNotFound":
-		return failed(protocol.CauseFetch, fmt.Sprintf("%s has no revision %s; check the source in the definition", r.id, r.rev))
+		e := failed(protocol.CauseFetch, fmt.Sprintf("%s has no revision %s; check the source in the definition", r.id, r.rev))
+		e.gone = true
+		return e
 	default:
-		return failed(protocol.CauseFetch, fmt.Sprintf("the hub answers %d for %s at %s; check the source in the definition", s, r.id, r.rev))
+		e := failed(protocol.CauseFetch, fmt.Sprintf("the hub answers %d for %s at %s; check the source in the definition", s, r.id, r.rev))
+		e.gone = s == http.StatusNotFound
+		return e
 	}
 }
 

@@ -85,15 +85,26 @@ func lookGGUF(path string, w want) (gguf.Header, error) {
 	}
 	defer file.Close()
 	h, err := gguf.Read(file, size)
-	switch {
-	case err != nil:
+	if err != nil {
 		return gguf.Header{}, content(path, err)
-	case w.adapter && !h.Adapter():
-		return gguf.Header{}, failed(protocol.CauseModel, fmt.Sprintf("the file %s is a model and no adapter; correct the adapters of the definition", path))
-	case !w.adapter && h.Adapter():
-		return gguf.Header{}, failed(protocol.CauseModel, fmt.Sprintf("the file %s is an adapter and no model; name the model as the source, and this file under adapters", path))
 	}
-	return h, nil
+	return h, kindOf(path, h, w)
+}
+
+// kindOf wants a GGUF file to be what the definition uses it for.
+func kindOf(path string, h gguf.Header, w want) error {
+	wrong := func(format string) error { return failed(protocol.CauseModel, fmt.Sprintf(format, path)) }
+	switch {
+	case h.Projector():
+		return wrong("the file %s is the part of a model for pictures or sound (mmproj) and no model; name the model itself as the source")
+	case h.Matrix():
+		return wrong("the file %s is a table for those who quantize (imatrix) and no model; name the model itself as the source")
+	case w.adapter && !h.Adapter():
+		return wrong("the file %s is a model and no adapter; correct the adapters of the definition")
+	case !w.adapter && h.Adapter():
+		return wrong("the file %s is an adapter and no model; name the model as the source, and this file under adapters")
+	}
+	return nil
 }
 
 func lookSafetensors(path string) error {

@@ -70,6 +70,7 @@ func machineWalls() []wall {
 		{room: "agent/fabrictest", may: []string{"agent/protocol", "inventory"}},
 		{room: "agent/provision", may: []string{"agent/fetch", "agent/protocol", "inventory", "internal/durable", "internal/textbusy"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "catalog", "inventory", "internal/durable", "internal/gguf", "internal/safedial", "internal/safetensors"}},
+		{room: "agent/inspect", may: []string{"agent/fetch", "agent/protocol", "catalog"}},
 		{room: "agent/process", may: []string{"agent/protocol", "internal/textbusy"}},
 		{room: "agent/logs", may: []string{"internal/durable"}},
 		{room: "agent/survey", may: []string{"agent/protocol", "inventory", "inventory/fabrics", "inventory/topology"}},
@@ -94,7 +95,7 @@ func roofWalls() []wall {
 		// The roof: everything but the agent itself, the SQL store and the commands.
 		{room: root, freeTests: true, may: []string{
 			"catalog", "inventory", "placement/...", "storage", "storage/journalfile", "storage/memstore", "router", "router/openai",
-			"agent/fabrictest", "agent/hub", "agent/protocol", "agent/survey", "inventory/fabrics", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
+			"agent/fabrictest", "agent/fetch", "agent/hub", "agent/inspect", "agent/protocol", "agent/survey", "inventory/fabrics", "adminapi", "adminapi/view", "adminapi/auth", "adminapi/adminclient",
 			"internal/durable", "internal/pki", "internal/safedial", "internal/socket",
 		}},
 		{room: "cmd/llmgw-control", freeTests: true, may: []string{

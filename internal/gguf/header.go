@@ -17,6 +17,9 @@ type Header struct {
 	Type string
 	// Name is the model's own. May be empty.
 	Name string
+	// Context is how many tokens the model was trained for, Layers how many blocks
+	// it has. Zero: it does not say.
+	Context, Layers int
 	// Tensors is how many are in this file.
 	Tensors int
 	// Split says which part of a model this is.
@@ -37,6 +40,16 @@ type Split struct {
 
 // Adapter reports whether the file is an adapter and no model.
 func (h *Header) Adapter() bool { return h.Type == "adapter" }
+
+// Projector reports whether the file is the part of a model that looks at
+// pictures or listens, which is loaded beside a model and is none. Files from
+// before they had a type have an architecture of their own.
+func (h *Header) Projector() bool {
+	return h.Type == "mmproj" || h.Type == "" && h.Architecture == "clip"
+}
+
+// Matrix reports whether the file is a table for those who quantize a model.
+func (h *Header) Matrix() bool { return h.Type == "imatrix" }
 
 // Bounds of a header. Real ones have some hundred keys and tensors, and a
 // vocabulary of some megabytes.
@@ -69,6 +82,7 @@ func Read(r io.ReaderAt, size int64) (Header, error) {
 	if err := in.meta(keys, &h, &m); err != nil {
 		return Header{}, err
 	}
+	h.Context, h.Layers = m.of(h.Architecture)
 	ts, err := in.directory(tensors, m.alignment)
 	if err != nil {
 		return Header{}, err

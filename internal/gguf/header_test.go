@@ -72,7 +72,7 @@ func TestReadModel(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
-		if h.Version != 3 || h.Architecture != "llama" || h.Adapter() || h.Name == "" || h.Tensors == 0 || h.Split != (Split{}) {
+		if h.Version != 3 || h.Architecture != "llama" || h.Adapter() || h.Name == "" || h.Tensors == 0 || h.Split != (Split{}) || h.Context == 0 || h.Layers == 0 {
 			t.Errorf("%s: got %+v", kind, h)
 		}
 		if whole := int64(len(b)); h.Bytes > whole || h.Bytes <= whole-32 {

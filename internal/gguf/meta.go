@@ -38,6 +38,22 @@ func width(t uint32) int64 {
 // meta is what the keys say beyond the Header.
 type meta struct {
 	alignment int64
+	// counts are numbers of the architecture, by key. Which it is may be said
+	// after them.
+	counts map[string]int64
+}
+
+// The keys of an architecture that are of interest, behind its name.
+const (
+	contextKey = ".context_length"
+	layersKey  = ".block_count"
+	// maxCounts bounds how many are kept: a file has one architecture.
+	maxCounts = 64
+)
+
+// of are the numbers of an architecture.
+func (m *meta) of(architecture string) (context, layers int) {
+	return int(m.counts[architecture+contextKey]), int(m.counts[architecture+layersKey])
 }
 
 // meta reads the keys. Those that are not of interest are passed over.
@@ -82,6 +98,13 @@ func (in *reader) value(key string, t uint32, h *Header, m *meta) error {
 		return nil
 	case strings.HasPrefix(key, "split."):
 		return in.split(key, t, &h.Split)
+	case (strings.HasSuffix(key, contextKey) || strings.HasSuffix(key, layersKey)) && t == typeU32 && len(m.counts) < maxCounts:
+		n, err := in.u32()
+		if m.counts == nil {
+			m.counts = map[string]int64{}
+		}
+		m.counts[key] = int64(n)
+		return err
 	}
 	return in.pass(key, t, 0)
 }
