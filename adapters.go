@@ -194,6 +194,28 @@ type backends struct {
 	seen   *reconciler.View
 	ready  map[catalog.Name][]router.Backend
 	hashed map[reconciler.ReplicaID]string // keys that were derived, by replica
+	// removed is when nodes were, of which the loop may not know yet.
+	removed map[inventory.NodeID]time.Time
+}
+
+// cut takes a removed node out of what is ready, before the loop looks again.
+func (b *backends) cut(node inventory.NodeID, at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.removed[node] = at
+	b.seen = nil
+}
+
+// gone reports whether one of the replica's nodes was removed and has not been heard
+// since, as another member would be.
+func (b *backends) gone(r *reconciler.Replica, fleet *inventory.Snapshot) bool {
+	for _, s := range r.Shards {
+		at, was := b.removed[s.Spot.Node]
+		if n := fleet.Node(s.Spot.Node); was && (n == nil || n.LastSeen.Before(at)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Backends are the replicas of a model that answer, as of the newest look.
@@ -235,21 +257,21 @@ func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend 
 	for i := range v.Replicas {
 		r := &v.Replicas[i]
 		lead, reachable, ok := leading(r, v.Fleet)
-		if !ok || r.Phase == reconciler.Stop {
+		if !ok || r.Phase == reconciler.Stop || b.gone(r, v.Fleet) {
 			continue
 		}
 		e := router.Backend{
 			ID: string(r.ID), Model: string(r.Model), Address: lead.address,
-			Draining: r.Phase == reconciler.Drain, Unreachable: !reachable,
+			Node: string(lead.node), Draining: r.Phase == reconciler.Drain, Unreachable: !reachable,
 			ByPlace: r.Profile.Engine == catalog.EngineLlamaCPP, Slots: slotsOf(&r.Profile),
 		}
-		if lead.gate == "" {
+		if !lead.gate {
 			if keys[r.ID] = b.hashed[r.ID]; keys[r.ID] == "" {
 				keys[r.ID] = b.engineKey(string(r.ID))
 			}
 			e.Key = keys[r.ID]
 		} else { // the gate has the key
-			e.Address = router.GateAddress(string(lead.gate), lead.address)
+			e.Address = router.GateAddress(string(lead.node), lead.address)
 		}
 		for _, a := range r.Adapters {
 			if lead.adapters == nil || slices.Contains(lead.adapters, string(a.Name)) {
@@ -278,7 +300,8 @@ func slotsOf(p *catalog.Profile) int {
 // lead is where a replica is asked: an engine, or the gate of a node.
 type lead struct {
 	address string
-	gate    inventory.NodeID // empty: it is the engine
+	node    inventory.NodeID
+	gate    bool // else it is the engine
 	// adapters are those the engine has loaded; nil: it does not say.
 	adapters []string
 }
@@ -298,10 +321,7 @@ func leading(r *reconciler.Replica, fleet *inventory.Snapshot) (at lead, reachab
 		}
 		reachable = reachable && n.Hearing == inventory.Heard
 		if s.Rank == 0 {
-			at = lead{address: st.Address, adapters: st.Adapters}
-			if st.Gate {
-				at.gate = n.ID
-			}
+			at = lead{address: st.Address, node: n.ID, gate: st.Gate, adapters: st.Adapters}
 		}
 	}
 	return at, reachable, at.address != ""

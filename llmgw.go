@@ -226,7 +226,7 @@ func (c *ControlPlane) wireHub(ctx context.Context) error {
 	}
 	c.hub, err = hub.New(hub.Config{
 		Registry: c.registry, Enrolment: enrolment{c.cfg.Store}, CA: c.ca, EngineKey: c.cfg.Pepper.EngineKey,
-		Control: c.cfg.Settings.Listen.Agents.reachedAt(defaultAgents), Logger: c.logger,
+		Control: c.cfg.Settings.Listen.Agents.reachedAt(defaultAgents), Cut: c.cutOff, Logger: c.logger,
 	})
 	return err
 }
@@ -247,7 +247,7 @@ func (c *ControlPlane) wireLoop(context.Context) (err error) {
 }
 
 func (c *ControlPlane) wireRouter(context.Context) (err error) {
-	c.fleet = &backends{loop: c.loop, engineKey: c.cfg.Pepper.EngineKey, started: c.started}
+	c.fleet = &backends{loop: c.loop, engineKey: c.cfg.Pepper.EngineKey, started: c.started, removed: map[inventory.NodeID]time.Time{}}
 	rc := routerConfig(c.cfg)
 	rc.Models, rc.Keys, rc.Usage = c.catalog, c.cfg.Store, c.cfg.Store
 	rc.Gate = (&gates{ca: c.ca, revoked: c.hub.Revoked}).to
@@ -307,6 +307,12 @@ func (c *ControlPlane) authenticator() (adminapi.Authenticator, error) {
 		return auth.NewInsecure(address)
 	}
 	return auth.New(auth.Config{Tokens: c.cfg.Store, Pepper: c.cfg.Pepper, Logger: c.logger})
+}
+
+// cutOff has the router let go of a node that was removed.
+func (c *ControlPlane) cutOff(node inventory.NodeID) {
+	c.fleet.cut(node, time.Now())
+	c.router.Cut(string(node))
 }
 
 // Admin is the admin API, whole: mount it at "/" of a server of your own.

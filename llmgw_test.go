@@ -204,6 +204,59 @@ func TestBackends(t *testing.T) {
 	})
 }
 
+// TestBackendsOfARemovedNode shows that requests are sent to a removed node no more
+// from the removal on, and to a new member of its name as soon as that is heard.
+func TestBackendsOfARemovedNode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := plane(t)
+		defer runs(t, c)()
+		if _, err := c.Catalog().Add(t.Context(), tiny(1), tester); err != nil {
+			t.Fatal(err)
+		}
+		facts := inventory.Facts{MemoryMB: 16 << 10, CPUs: 4, Engines: []inventory.Engine{{Name: "llamacpp"}}}
+		beat := func() {
+			t.Helper()
+			rep := inventory.Report{Facts: &facts, Whole: true, At: time.Now()}
+			for _, r := range c.loop.View().Replicas {
+				rep.Shards = append(rep.Shards, inventory.ShardStatus{ID: string(r.Shards[0].ID), State: inventory.ShardReady, Address: "10.0.0.1:19001", Gate: true})
+			}
+			c.registry.Apply("a1", rep, time.Now())
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		beat()
+		beat()
+		got := c.fleet.Backends("tiny")
+		if len(got) != 1 || got[0].Node != "a1" || got[0].Address != router.GateAddress("a1", "10.0.0.1:19001") || got[0].Key != "" {
+			t.Fatalf("before: %+v", got)
+		}
+		time.Sleep(20 * time.Second) // it is silent
+		c.cutOff("a1")
+		if got := c.fleet.Backends("tiny"); len(got) != 0 {
+			t.Errorf("its certificates are revoked, and it is listed: %+v", got)
+		}
+		beat()
+		if got := c.fleet.Backends("tiny"); len(got) != 1 {
+			t.Errorf("it is heard again, and not listed")
+		}
+		time.Sleep(2 * time.Minute)
+		if got := c.fleet.Backends("tiny"); len(got) != 1 || !got[0].Unreachable {
+			t.Errorf("a lost node: %+v", got)
+		}
+		view := c.loop.View()
+		if err := c.registry.Forget(t.Context(), "a1", tester); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.fleet.Backends("tiny"); len(got) != 0 {
+			t.Errorf("it is removed, and listed: %+v", got)
+		}
+		if view != c.loop.View() {
+			t.Log("the loop was quicker than the test, which shows less then")
+		}
+	})
+}
+
 // TestUnanswered shows that each way in which an agent does not answer has the
 // status that the admin API promises for it.
 func TestUnanswered(t *testing.T) {

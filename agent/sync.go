@@ -54,6 +54,8 @@ func (a *Agent) expel(err error) {
 	if !refusedFor(err, protocol.CodeRevoked) || a.expelled.Swap(true) {
 		return
 	}
+	a.cfg.Logger.Error("this node was removed from its cluster: its gates are shut and no router asks its engines any more, which run on until somebody ends them; "+
+		"to make it a node again, make a token with `llmgw-control ctl tokens join create`, run `llmgw-agent join --again` with it, and start the agent anew: what is not wanted then is stopped", "node", a.cfg.Node)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.shards {

@@ -28,6 +28,8 @@ type Backend struct {
 	// not by name, as llama-server does: it would answer as the model itself to
 	// a name that it does not know.
 	ByPlace bool
+	// Node is where the shard runs that is asked, for [Router.Cut]. Empty: on none.
+	Node string
 	// Draining replicas get no new request.
 	Draining bool
 	// Unreachable is a replica whose node is silent: the last choice, since the
@@ -66,6 +68,7 @@ type replica struct {
 	lastUsed atomic.Int64 // Unix nanoseconds; 0 never
 	heard    atomic.Int64 // of the last content, in nanoseconds after the router began; 0: none came
 	target   atomic.Pointer[target]
+	asked    asked
 }
 
 // target is a replica's address taken apart, once for all requests.

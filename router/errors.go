@@ -45,6 +45,8 @@ type failure struct {
 	// draining: the replica is being stopped, and nothing of the request has reached
 	// its engine.
 	draining bool
+	// removed: the replica's node was removed from the cluster.
+	removed bool
 	// full is for how long the engine said that it takes nothing; 0: it did not.
 	full time.Duration
 }
@@ -59,8 +61,11 @@ func (f *failure) code() int {
 // blames reports whether the replica is at fault, and better not asked for a
 // while. One that is only full, or leaves, is not.
 func (f *failure) blames() bool {
-	return !f.draining && (f.status == http.StatusGatewayTimeout || f.retry && f.upstream != http.StatusTooManyRequests)
+	return !f.leaves() && (f.status == http.StatusGatewayTimeout || f.retry && f.upstream != http.StatusTooManyRequests)
 }
+
+// leaves reports whether the replica is on its way out, which is no trouble of its.
+func (f *failure) leaves() bool { return f.draining || f.removed }
 
 // refused is an answer of the router's own.
 func refused(t openai.ErrorType, code, message string) *failure {

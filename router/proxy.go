@@ -66,7 +66,7 @@ func (x *exchange) ask(g goal) *failure {
 		if f == nil || !f.retry || x.shown {
 			return f
 		}
-		if !f.draining { // each of those is met but once, and was not troubled
+		if !f.leaves() { // each of those is met but once, and was not troubled
 			tries++
 		}
 		if tries > x.r.cfg.Limits.Retries {
@@ -75,7 +75,7 @@ func (x *exchange) ask(g goal) *failure {
 		if b = x.pick(g, d); b == nil {
 			return f
 		}
-		if !f.draining && !x.r.retries.spend() {
+		if !f.leaves() && !x.r.retries.spend() {
 			x.over(false)
 			return f
 		}
@@ -95,11 +95,19 @@ func (x *exchange) attempt(g goal, d *demand, b *Backend) *failure {
 	ctx, cancel := context.WithCancelCause(x.req.Context())
 	t.w = newWatch(cancel, x.r.cfg.Limits.FirstToken, x.began.Add(x.r.cfg.Limits.Total))
 	ctx, t.span = x.r.spans.attempt(ctx, g, b, x.ep.name)
-	f := t.do(ctx)
+	f := t.begin(ctx)
 	if x.rest == nil {
 		t.judge(f)
 	}
 	return f
+}
+
+// begin asks, unless the node was removed since it was chosen.
+func (t *try) begin(ctx context.Context) *failure {
+	if t.p.asked.enter(t) && !t.x.r.lists(t.g.model(), t.b.ID) {
+		return removed()
+	}
+	return t.do(ctx)
 }
 
 // judge takes note of how the attempt ended.
@@ -128,6 +136,7 @@ func (t *try) leave() {
 	t.p.lastUsed.Store(time.Now().UnixNano())
 	t.d.inFlight.Add(-1)
 	t.p.inFlight.Add(-1)
+	t.p.asked.leave(t)
 }
 
 // close ends the replica's answer; what was not read of it is not waited for.
@@ -227,7 +236,10 @@ func (t *try) interrupted(why, message string) *failure {
 	if t.x.lost() {
 		return gone()
 	}
-	if cause := t.w.stopped(); cause != nil {
+	switch cause := t.w.stopped(); {
+	case errors.Is(cause, errRemoved):
+		return removed()
+	case cause != nil:
 		return tooSlow(cause)
 	}
 	return broken(why, message)

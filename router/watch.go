@@ -63,6 +63,16 @@ func (w *watch) stop(cause error) {
 	w.cancel(cause)
 }
 
+// abort ends the attempt for a cause that is no limit of ours.
+func (w *watch) abort(cause error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.over {
+		w.timer.Stop()
+		w.stop(cause)
+	}
+}
+
 // stopped returns why the attempt was ended; nil when it was not.
 func (w *watch) stopped() error {
 	w.mu.Lock()

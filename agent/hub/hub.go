@@ -32,6 +32,10 @@ type Config struct {
 	// Leader says where agents should go instead: the leader's address, empty
 	// when it is not known, and whether this process leads. Nil: it always leads.
 	Leader func() (address string, here bool)
+	// Cut is told of a node that was cut off: it was removed, here or elsewhere, or
+	// another machine has joined by its name. Nothing is heard of it any more then, and
+	// its certificates are refused. Nil: nobody wants to know.
+	Cut func(node inventory.NodeID)
 	// Limits bound what one agent may cost. The zero value has the defaults.
 	Limits Limits
 	// Logger nil is silent.
@@ -123,6 +127,9 @@ func New(cfg Config) (*Hub, error) {
 	if cfg.Leader == nil {
 		cfg.Leader = func() (string, bool) { return "", true }
 	}
+	if cfg.Cut == nil {
+		cfg.Cut = func(inventory.NodeID) {}
+	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	return &Hub{
 		cfg: cfg, log: cfg.Logger, trust: cfg.CA.Trust(),
@@ -177,13 +184,13 @@ func (h *Hub) cut(node inventory.NodeID) {
 		}
 	}
 	h.mu.Unlock()
-	if s == nil {
-		return
+	if s != nil {
+		s.end()
+		// A report that is on its way to the registry arrives there first.
+		s.reports.Lock()
+		defer s.reports.Unlock()
 	}
-	s.end()
-	// A report that is on its way to the registry arrives there first.
-	s.reports.Lock()
-	defer s.reports.Unlock()
+	h.cfg.Cut(node)
 }
 
 // Connected reports whether the node's agent has a poll open or had one a

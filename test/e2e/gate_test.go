@@ -6,11 +6,15 @@ import (
 	"crypto/tls"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/tinygguf"
 )
@@ -122,5 +126,56 @@ func TestGateKilled(t *testing.T) {
 	n.end(syscall.SIGTERM)
 	if left := n.engines(); len(left) > 0 {
 		t.Errorf("the agent has ended and left %v", left)
+	}
+}
+
+// TestRemovedNode removes a machine whose agent is dead while its engine and its
+// gate go on: the stream through that gate ends with the removal, the next request
+// goes elsewhere, and the agent that comes back says what happened and what to do.
+func TestRemovedNode(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "llmgw.yaml")
+	if err := os.WriteFile(config, []byte("limits: {node_unreachable: 8s, node_lost: 16s}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, at := startServe(t, "--config", config), outside(t)
+	a := p.startNodeAt("a", "", at)
+	p.add(simModel("m", scaling(1, 1), "--say", "word", "--output-tokens", "100000", "--inter-token-latency", "20ms"))
+	p.untilReady("m", 1)
+	gate := a.theGate()
+	body := say("m", "hello")
+	body.MaxTokens = 0
+	st := p.client().mustStream(t, body)
+	a.kill()
+	p.startNodeAt("b", "", at)
+	p.untilNode("a", "lost")
+	until(t, "the model is ready on the other node", soon, func() (bool, any) {
+		rs := p.replicas("m")
+		return slices.ContainsFunc(rs, func(r view.Replica) bool { return r.State == "ready" && r.Shards[0].Node == "b" }), rs
+	})
+	if !st.next() || st.failed != "" || !alive(gate) {
+		t.Fatalf("the stream is gone before the node is: %q", st.failed)
+	}
+	if _, err := p.admin.RemoveNode(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	err := st.rest()
+	if !strings.Contains(st.failed, "removed from the cluster") || st.done || !alive(gate) {
+		t.Errorf("the stream ended with %v, %q, done %v; the gate lives: %v", err, st.failed, st.done, alive(gate))
+	}
+	if row := p.untilRow(st.resp.Header.Get("X-Request-Id")); row.Status != http.StatusOK || row.CompletionTokens == 0 || row.Outcome != "upstream_aborted" {
+		t.Errorf("its row is %+v", row)
+	}
+	short := say("m", "again")
+	short.MaxTokens = 2
+	if r := p.client().must(t, http.MethodPost, "/v1/chat/completions", short); r.status != http.StatusOK {
+		t.Errorf("afterwards: %s", r)
+	}
+	a.start()
+	until(t, "the agent says what happened, and the gate is shut", soon, func() (bool, any) {
+		return strings.Contains(a.output(), "llmgw-agent join --again") && !alive(gate), tail(a.output(), 3)
+	})
+	if out, code := p.join("a", a.dir, p.joinToken()); code == 0 || !strings.Contains(out, "again") {
+		t.Errorf("it joins without saying that it means it: %d %s", code, out)
 	}
 }
