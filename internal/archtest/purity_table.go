@@ -22,6 +22,7 @@ func pureRooms() []pureRoom {
 		{room: "router/outlier"},
 		{room: "router/steer"},
 		{room: "adminapi/view"},
+		{room: "internal/release"},
 	}
 }
 

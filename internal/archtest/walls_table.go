@@ -121,6 +121,7 @@ func roofWalls() []wall {
 		{room: "internal/durable"},
 		{room: "internal/gguf"},
 		{room: "internal/pki"},
+		{room: "internal/release"},
 		{room: "internal/safedial"},
 		{room: "internal/safetensors"},
 		{room: "internal/socket"},
