@@ -67,28 +67,6 @@ const (
 	InputOther
 )
 
-// member is where a top-level member stands. Commas are kept so that it can be taken out; 0 means there is none, since
-// no comma can stand at the first byte.
-type member struct {
-	key, value, end int
-	before, after   int
-	ordinal         int
-}
-
-// place is a member as requests keep it: there are many of both.
-type place struct{ key, value, end, before, after, ordinal int32 }
-
-func (m member) place() place {
-	return place{int32(m.key), int32(m.value), int32(m.end), int32(m.before), int32(m.after), int32(m.ordinal)}
-}
-
-func (r *Request) member(f Field) member {
-	p := &r.at[f]
-	return member{
-		key: int(p.key), value: int(p.value), end: int(p.end), before: int(p.before), after: int(p.after), ordinal: int(p.ordinal),
-	}
-}
-
 // Request is what the router needs to know of a body. The zero value is no request: Scan makes them.
 type Request struct {
 	// Model is the name asked for, unescaped; empty when the body has none.
@@ -115,7 +93,7 @@ type Request struct {
 	InputTokens int
 
 	present      Fields
-	at           [fieldCount]place
+	places       places
 	open         int // offset of the body's opening brace
 	members      int // top-level members, known or not
 	options      Span
@@ -143,7 +121,8 @@ func (r *Request) Has(f Field) bool { return r.present.Has(f) }
 
 // Value gives the bytes of f's value in the body that was scanned; false when the body has no such member.
 func (r *Request) Value(f Field) (Span, bool) {
-	return Span{int(r.at[f].value), int(r.at[f].end)}, r.present.Has(f)
+	p := r.places.of(f)
+	return Span{int(p.value), int(p.end)}, r.present.Has(f)
 }
 
 // Endpoint is a path of the API that takes a body.

@@ -144,7 +144,7 @@ func frontGone(req *Request, gone Fields) int {
 	for again := true; again; {
 		again = false
 		for f := range fieldCount {
-			if gone.Has(f) && int(req.at[f].ordinal) == front {
+			if gone.Has(f) && int(req.places.of(f).ordinal) == front {
 				front, again = front+1, true
 			}
 		}

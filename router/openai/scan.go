@@ -112,7 +112,7 @@ func (s *scanner) topLevel() error {
 			m.after = comma
 		}
 		if known {
-			s.r.at[f] = m.place()
+			s.r.places.put(f, m)
 		}
 	}
 	return err
