@@ -8,6 +8,7 @@ import (
 
 	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 )
 
@@ -96,7 +97,7 @@ func (s *shard) changeAdapters(ctx context.Context, engine Adapters, e entry, wa
 		if hasAdapter(loaded, a) {
 			continue
 		}
-		path, err := s.fetchAdapter(ctx, a, func(inventory.Fetch, string) {})
+		path, err := s.fetchAdapter(ctx, e.Shard.Engine, a, func(inventory.Fetch, string) {})
 		if err != nil {
 			return loaded, fmt.Errorf("adapter %s: %w", clip(a.Name), fetchFailure(err))
 		}
@@ -111,8 +112,8 @@ func (s *shard) changeAdapters(ctx context.Context, engine Adapters, e entry, wa
 }
 
 // fetchAdapter brings one adapter's files, and gives the path of the first.
-func (s *shard) fetchAdapter(ctx context.Context, a protocol.DesiredFile, told func(inventory.Fetch, string)) (string, error) {
-	set, err := fetch.Adapter(a)
+func (s *shard) fetchAdapter(ctx context.Context, engine catalog.Engine, a protocol.DesiredFile, told func(inventory.Fetch, string)) (string, error) {
+	set, err := fetch.Adapter(a, engine)
 	if err != nil {
 		return "", err
 	}

@@ -139,7 +139,7 @@ func (s *shard) fetch(ctx context.Context, d protocol.DesiredShard, at *protocol
 		return fetchFailure(err)
 	}
 	for _, ad := range d.Adapters {
-		path, err := s.fetchAdapter(ctx, ad, told)
+		path, err := s.fetchAdapter(ctx, d.Engine, ad, told)
 		if err != nil {
 			return fetchFailure(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +75,11 @@ func vllmShard(t *testing.T, id string, args ...string) protocol.DesiredShard {
 // adapterNamed is an adapter on the disk.
 func adapterNamed(t *testing.T, name string) protocol.DesiredFile {
 	t.Helper()
-	return protocol.DesiredFile{Name: name, Path: "adapter_model.safetensors", From: []string{"file://" + fileIn(t, "adapter_model.safetensors")}}
+	weights := fileIn(t, "adapter_model.safetensors")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(weights), "adapter_config.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return protocol.DesiredFile{Name: name, Path: "adapter_model.safetensors", From: []string{"file://" + weights}}
 }
 
 func fileIn(t *testing.T, name string) string {
@@ -152,6 +157,46 @@ func TestAdaptersChangeWhileAVLLMRuns(t *testing.T) {
 	if st = p.status(s.Shard); st.Starts != 1 {
 		t.Errorf("want one start for all of it, got %d", st.Starts)
 	}
+}
+
+// An adapter that is elsewhere comes with its configuration, whether its source
+// names the weights or the folder; without one it is not loaded, and that is said.
+func TestAdaptersOfAVLLMAreFetched(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Dir(strings.TrimPrefix(adapterNamed(t, "").From[0], "file://"))
+	alone := filepath.Dir(fileIn(t, "adapter_model.safetensors"))
+	mux := http.NewServeMux()
+	mux.Handle("/law/", http.StripPrefix("/law/", http.FileServer(http.Dir(dir))))
+	mux.Handle("/alone/", http.StripPrefix("/alone/", http.FileServer(http.Dir(alone))))
+	files := httptest.NewServer(mux)
+	t.Cleanup(files.Close)
+	p := newPlane()
+	cfg := vllmConfig(t, p)
+	cfg.HTTP, cfg.LowWaterBytes = files.Client(), 1
+	run(t, cfg)
+	p.clear(t)
+	from := func(name, path string) protocol.DesiredFile {
+		return protocol.DesiredFile{Name: name, Path: "x", From: []string{files.URL + path}}
+	}
+	s := vllmShard(t, "m-1.0")
+	s.Adapters = []protocol.DesiredFile{from("law", "/law/adapter_model.safetensors")}
+	p.order(s)
+	p.wait(t, s.Shard, inventory.ShardReady)
+	loaded := func(names ...string) bool {
+		return slices.Equal(slices.Sorted(slices.Values(p.status(s.Shard).Adapters)), names)
+	}
+	until(t, "the first adapter", func() bool { return loaded("law") })
+	s.Adapters = append(s.Adapters, from("tax", "/law"))
+	p.order(s)
+	until(t, "the second adapter", func() bool { return loaded("law", "tax") })
+	if said := says(t, p.status(s.Shard), s.EngineKey, "tax", 2); !strings.Contains(said, "tax tax") {
+		t.Errorf("got %s", said)
+	}
+	s.Adapters = append(s.Adapters, from("alone", "/alone/adapter_model.safetensors"))
+	p.order(s)
+	until(t, "what is missing is named", func() bool {
+		return strings.Contains(p.status(s.Shard).Error, "adapter_config.json is missing at its source")
+	})
 }
 
 // It is adopted with the adapters that it has, and stopped as it wants it: the

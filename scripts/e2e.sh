@@ -12,3 +12,6 @@ mapfile -t dirs < <(grep -rl --include='*_test.go' '^//go:build e2e' . | xargs -
 "$(dirname "$0")/test.sh" "$go" test -tags e2e -count=1 -timeout 60m -v "${dirs[@]}"
 # An agent that is killed a hundred times, against the clock.
 LLMGW_KILLS=100 "$(dirname "$0")/test.sh" "$go" test -count=1 -timeout 30m -v -run '^TestKilledAgent$' ./agent
+# Two hundred random plans of faults while weights are fetched, with the share of
+# bytes that came twice.
+"$(dirname "$0")/test.sh" "$go" test -tags long -count=1 -timeout 30m -v -run '^TestRandomFaults$' ./agent/fetch

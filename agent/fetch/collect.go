@@ -155,7 +155,7 @@ func Needs(d protocol.DesiredShard, source, folder string) bool {
 		sets = append(sets, w)
 	}
 	for _, ad := range d.Adapters {
-		if w, err := Adapter(ad); err == nil {
+		if w, err := Adapter(ad, d.Engine); err == nil {
 			sets = append(sets, w)
 		}
 	}

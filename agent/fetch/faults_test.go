@@ -168,22 +168,32 @@ func TestRandomFaults(t *testing.T) {
 	source := rand.NewChaCha8([32]byte{1})
 	_, _ = source.Read(data)
 	_, _ = source.Read(other)
-	for seed := range uint64(faultRuns) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			rng := rand.New(rand.NewPCG(seed, 7))
-			s := &faults{data: data, other: other, rng: rng}
-			// Every kind comes first once in so many runs.
-			s.plan = append(s.plan, faultKinds[seed%uint64(len(faultKinds))])
-			for range rng.IntN(4) {
-				s.plan = append(s.plan, faultKinds[rng.IntN(len(faultKinds))])
-			}
-			runFaults(t, s)
-		})
-	}
+	var again, wanted atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		t.Parallel()
+		for seed := range uint64(faultRuns) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				rng := rand.New(rand.NewPCG(seed, 7))
+				s := &faults{data: data, other: other, rng: rng}
+				// Every kind comes first once in so many runs.
+				s.plan = append(s.plan, faultKinds[seed%uint64(len(faultKinds))])
+				for range rng.IntN(4) {
+					s.plan = append(s.plan, faultKinds[rng.IntN(len(faultKinds))])
+				}
+				again.Add(max(0, runFaults(t, s)))
+				wanted.Add(faultBytes)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		t.Logf("%d random plans of faults: %d of %d bytes were fetched again, %.2f %%", faultRuns, again.Load(), wanted.Load(), 100*float64(again.Load())/float64(wanted.Load()))
+	})
 }
 
-func runFaults(t *testing.T, s *faults) {
+// runFaults gives how many bytes were fetched again, beyond those that a fault
+// destroyed.
+func runFaults(t *testing.T, s *faults) (again int64) {
 	plan := strings.Join(s.plan, ", ")
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
@@ -222,8 +232,9 @@ func runFaults(t *testing.T, s *faults) {
 			t.Fatalf("after %s: still %v", plan, err)
 		}
 	}
-	again := read.Load() - faultBytes - s.destroyed
+	again = read.Load() - faultBytes - s.destroyed
 	if again > faultBytes/50 {
 		t.Errorf("after %s: %d bytes were fetched again, of %d (%.1f %%)", plan, again, faultBytes, 100*float64(again)/faultBytes)
 	}
+	return again
 }

@@ -72,7 +72,7 @@ func parseRepo(source string) (*repo, error) {
 
 func (r *repo) key(w want) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "hub\x00%s\x00%s\x00%s\x00%s\x00%v\x00%v", r.id, r.rev, r.file, r.sum, w.gguf, w.adapter)
+	fmt.Fprintf(&b, "hub\x00%s\x00%s\x00%s\x00%s\x00%v\x00%v\x00%v", r.id, r.rev, r.file, r.sum, w.gguf, w.adapter, w.pair)
 	for _, f := range r.named {
 		fmt.Fprintf(&b, "\x00%s\x00%s", f.from[0], f.sha256)
 	}

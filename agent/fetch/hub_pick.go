@@ -23,12 +23,12 @@ func pickFiles(r *repo, at found, w want) ([]setFile, error) {
 	switch {
 	case len(r.named) > 0:
 		return p.named()
+	case w.adapter && !w.gguf:
+		return p.adapter(w.pair)
 	case r.file != "":
 		return p.one()
 	case w.gguf:
 		return p.gguf()
-	case w.adapter:
-		return p.folder([]string{"adapter_model.safetensors"}, false)
 	}
 	return p.model()
 }

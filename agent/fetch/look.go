@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -26,6 +27,8 @@ func (f *Fetcher) look(w Set, paths []string) error {
 			err = lookIndex(path)
 		case strings.HasSuffix(strings.ToLower(path), ".safetensors"):
 			err = lookSafetensors(path)
+		case w.want.pair && filepath.Base(path) == adapterConfig:
+			err = lookConfig(path)
 		case strings.HasSuffix(strings.ToLower(path), ".gguf") || i == 0 && w.want.gguf:
 			var h gguf.Header
 			if h, err = lookGGUF(path, w.want); err == nil {
@@ -115,6 +118,27 @@ func lookSafetensors(path string) error {
 	defer file.Close()
 	if _, err := safetensors.Read(file, size); err != nil {
 		return content(path, err)
+	}
+	return nil
+}
+
+// mostConfig is the most that an adapter's configuration may have.
+const mostConfig = 1 << 20
+
+// lookConfig wants an adapter's configuration to be one.
+func lookConfig(path string) error {
+	file, size, err := open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	text := make([]byte, min(size, mostConfig+1))
+	if _, err := file.ReadAt(text, 0); err != nil {
+		return content(path, err)
+	}
+	var c map[string]any
+	if len(text) > mostConfig || json.Unmarshal(text, &c) != nil {
+		return content(path, errors.New("it is no JSON object, as the configuration of an adapter is"))
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func TestLook(t *testing.T) {
 	})
 	t.Run("model as adapter", func(t *testing.T) {
 		t.Parallel()
-		w, err := Adapter(protocol.DesiredFile{Name: "a", From: []string{"file://" + filepath.Join(one, "m.gguf")}})
+		w, err := Adapter(protocol.DesiredFile{Name: "a", From: []string{"file://" + filepath.Join(one, "m.gguf")}}, catalog.EngineLlamaCPP)
 		if err == nil {
 			_, err = f.Get(t.Context(), w, func(inventory.Fetch, string) {})
 		}

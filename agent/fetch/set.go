@@ -32,6 +32,8 @@ type want struct {
 	any bool
 	// adapter: the files are an adapter and no model.
 	adapter bool
+	// pair: the adapter is weights and their configuration, in one folder.
+	pair bool
 	// gguf: the engine reads GGUF alone.
 	gguf bool
 }
@@ -135,24 +137,6 @@ func Weights(d protocol.DesiredShard) (Set, error) {
 		w.files = append(w.files, wf)
 	}
 	return w, w.oneHub()
-}
-
-// Adapter says what one adapter needs on disk. Its errors are an *Error.
-func Adapter(f protocol.DesiredFile) (Set, error) {
-	if len(f.From) == 0 {
-		return Set{}, failed(protocol.CauseFile, fmt.Sprintf("adapter %s has no source; name one in its definition", clip(f.Name)))
-	}
-	w, err := Set{source: f.From[0], want: want{adapter: true}}.expand(f.From[0])
-	if err != nil {
-		return Set{}, err
-	}
-	if len(w.files) > 0 {
-		if f.SHA256 != "" {
-			w.files[0].sha256 = f.SHA256
-		}
-		w.files[0].bytes = f.Bytes
-	}
-	return w, nil
 }
 
 // oneHub turns files that are all in one repository into that repository with

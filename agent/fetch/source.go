@@ -41,6 +41,8 @@ func (w Set) expand(source string) (Set, error) {
 		f, err := wantFile("model.gguf", "", 0, []string{source})
 		w.files = []setFile{f}
 		return w, err
+	case w.want.pair:
+		return w.pair(source)
 	}
 	u, sum, err := splitSource(source)
 	if err != nil {

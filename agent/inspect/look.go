@@ -69,7 +69,12 @@ func (i *Inspector) look(ctx context.Context, m *catalog.Model, limit time.Durat
 		r.add(m, "source", i.see(ctx, w, err), true)
 	}
 	for k, a := range m.Adapters {
-		w, err := fetch.Adapter(protocol.DesiredFile{Name: string(a.Name), From: []string{a.Source}})
+		// Profiles are tried in order, so adapters are those of the first.
+		engine := catalog.EngineSim
+		if engines := enginesOf(m); len(engines) > 0 {
+			engine = engines[0]
+		}
+		w, err := fetch.Adapter(protocol.DesiredFile{Name: string(a.Name), From: []string{a.Source}}, engine)
 		s := i.see(ctx, w, err)
 		if s.Architecture != "" && r.Architecture != "" && s.Architecture != r.Architecture {
 			s.Wrong = append(s.Wrong, fetch.Fault{Text: fmt.Sprintf("the adapter is for the architecture %s and the model is %s; use one that was made for this model", s.Architecture, r.Architecture)})

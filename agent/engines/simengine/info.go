@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -97,8 +99,12 @@ func (e *Engine) tokenize(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *Engine) loadAdapter(w http.ResponseWriter, r *http.Request) {
-	name, ok := adapterName(w, r)
+	name, path, ok := adapterName(w, r)
 	if !ok {
+		return
+	}
+	if e.cfg.AsVLLM && lacksConfig(path) {
+		badRequest("Loading lora %s failed: No adapter found for %s", name, path).write(w)
 		return
 	}
 	e.mu.Lock()
@@ -115,7 +121,7 @@ func (e *Engine) loadAdapter(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *Engine) unloadAdapter(w http.ResponseWriter, r *http.Request) {
-	name, ok := adapterName(w, r)
+	name, _, ok := adapterName(w, r)
 	if !ok {
 		return
 	}
@@ -132,18 +138,32 @@ func (e *Engine) unloadAdapter(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "Success: LoRA adapter '%s' removed successfully.", name)
 }
 
-func adapterName(w http.ResponseWriter, r *http.Request) (string, bool) {
+// lacksConfig reports whether a folder that is there holds no adapter.
+func lacksConfig(dir string) bool {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return false // tests name what is not there
+	}
+	for _, name := range [...]string{"adapter_config.json", "adapter_model.safetensors"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func adapterName(w http.ResponseWriter, r *http.Request) (name, path string, ok bool) {
 	var in struct {
 		Name string `json:"lora_name"`
+		Path string `json:"lora_path"`
 	}
 	if !decode(w, r, &in) {
-		return "", false
+		return "", "", false
 	}
 	if strings.TrimSpace(in.Name) == "" {
 		badRequest("Both 'lora_name' and 'lora_path' must be provided.").write(w)
-		return "", false
+		return "", "", false
 	}
-	return in.Name, true
+	return in.Name, in.Path, true
 }
 
 func (e *Engine) showTemper(w http.ResponseWriter, _ *http.Request) { answer(w, e.Temper()) }

@@ -92,6 +92,11 @@ func (v *vllm) configure() error {
 	if len(v.flags.adapters) > 0 && !v.flags.has("enable-lora") {
 		return errors.New("argument --lora-modules: needs --enable-lora")
 	}
+	for module := range strings.SplitSeq(v.flags.values["lora-modules"], ",") {
+		if name, path, _ := strings.Cut(module, "="); lacksConfig(path) {
+			return fmt.Errorf("Loading lora %s failed: No adapter found for %s", name, path) //nolint:staticcheck // vLLM's own words
+		}
+	}
 	if n := v.flags.number("shutdown-timeout"); n > 0 {
 		cfg.Temper.Shutdown, cfg.Temper.ShutdownTimeout = ShutdownDrain, Duration(time.Duration(n)*time.Second)
 	}
