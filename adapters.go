@@ -56,6 +56,9 @@ type nodes struct {
 // Logs asks the node's agent.
 func (n *nodes) Logs(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error) {
 	id := inventory.NodeID(node)
+	if tail == 0 {
+		tail = -1 // on the wire, none is all
+	}
 	r, err := n.hub.Logs(ctx, id, protocol.LogsArgs{Shard: shard, Tail: tail, Follow: follow})
 	if err != nil {
 		return nil, unanswered(n.Snapshot().Node(id), protocol.AskLogs, err)

@@ -98,7 +98,7 @@ type Fabrics interface {
 // context.DeadlineExceeded that it did not answer in time.
 type NodeCalls interface {
 	// Logs opens the agent's log, or a shard's when one is named: its last tail
-	// lines, and with follow all that come. The stream ends with ctx; the caller
+	// lines, zero for none, and with follow all that come. The stream ends with ctx; the caller
 	// closes it.
 	Logs(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error)
 }

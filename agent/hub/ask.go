@@ -27,9 +27,20 @@ type ask struct {
 	begun chan struct{}
 	once  sync.Once
 	err   error
-	// in is where the answer is read from, out where it is written to.
-	in  *io.PipeReader
-	out *io.PipeWriter
+	// in is where the answer is read from, out where it is written to. unread is closed
+	// when nobody reads it any more.
+	in     *io.PipeReader
+	out    *io.PipeWriter
+	unread chan struct{}
+	left   sync.Once
+}
+
+// leave says that nobody reads the answer any more.
+func (a *ask) leave() {
+	a.left.Do(func() {
+		_ = a.in.CloseWithError(errReaderGone)
+		close(a.unread)
+	})
 }
 
 func (a *ask) wire() protocol.Ask {
@@ -63,7 +74,7 @@ func (h *Hub) Ask(ctx context.Context, node inventory.NodeID, kind protocol.AskK
 	ctx, cancel := context.WithTimeoutCause(ctx, within+h.cfg.Limits.AskWait, fmt.Errorf("%w: %s took more than %s for %s", ErrTimeout, node, within, kind))
 	defer cancel()
 	defer h.forget(a)
-	defer func() { _ = a.in.CloseWithError(errReaderGone) }()
+	defer a.leave()
 	if err := h.await(ctx, a, within+h.cfg.Limits.AskWait); err != nil {
 		return err
 	}
@@ -106,7 +117,7 @@ func (h *Hub) question(ctx context.Context, node inventory.NodeID, kind protocol
 	if err := h.canAsk(node, kind); err != nil {
 		return nil, err
 	}
-	a := &ask{id: rand.Text(), node: node, kind: kind, args: data, deadline: time.Now().Add(within), begun: make(chan struct{})}
+	a := &ask{id: rand.Text(), node: node, kind: kind, args: data, deadline: time.Now().Add(within), begun: make(chan struct{}), unread: make(chan struct{})}
 	if d, ok := ctx.Deadline(); ok && d.Before(a.deadline) {
 		a.deadline = d
 	}
@@ -125,7 +136,7 @@ func (h *Hub) Logs(ctx context.Context, node inventory.NodeID, args protocol.Log
 	}
 	if err := h.await(ctx, a, h.cfg.Limits.AskWait); err != nil {
 		h.forget(a)
-		_ = a.in.CloseWithError(errReaderGone) // an answer may just have begun
+		a.leave() // an answer may just have begun
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { a.fail(ctx.Err()) })
@@ -137,7 +148,7 @@ func (h *Hub) Logs(ctx context.Context, node inventory.NodeID, args protocol.Log
 		stop()
 		late.Stop()
 		h.forget(a)
-		_ = a.in.CloseWithError(errReaderGone)
+		a.leave()
 	}}, nil
 }
 
@@ -203,7 +214,9 @@ func (h *Hub) forget(a *ask) {
 }
 
 // Answer takes an agent's answer; stream is nil unless it is one. It blocks
-// while the stream is read. An answer to what nobody asks is refused.
+// while the stream is read. An answer to what nobody asks is refused. A stream that
+// is an io.Closer is closed when nobody reads it any more, which must end a read of
+// it with errReaderGone: a log may be quiet for long.
 func (h *Hub) Answer(ctx context.Context, node inventory.NodeID, ans protocol.Answer, stream io.Reader) error {
 	h.mu.Lock()
 	a := h.asks[ans.ID]
@@ -226,6 +239,7 @@ func (h *Hub) Answer(ctx context.Context, node inventory.NodeID, ans protocol.An
 	}
 	stop := context.AfterFunc(ctx, func() { _ = a.out.CloseWithError(fmt.Errorf("%w: %s went away", ErrAway, node)) })
 	defer stop()
+	defer a.whenUnread(stream)()
 	_, err := io.Copy(a.out, stream)
 	if errors.Is(err, errReaderGone) {
 		return nil
@@ -235,6 +249,25 @@ func (h *Hub) Answer(ctx context.Context, node inventory.NodeID, ans protocol.An
 		return err
 	}
 	return a.out.Close()
+}
+
+// whenUnread closes a stream when nobody reads it any more, until the end of it is
+// called.
+func (a *ask) whenUnread(stream io.Reader) (end func()) {
+	c, ok := stream.(io.Closer)
+	if !ok {
+		return func() {}
+	}
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-a.unread:
+			_ = c.Close() // whoever sends it is told by that
+		case <-over:
+		}
+	}()
+	return func() { close(over); <-done }
 }
 
 // logStream takes control characters out of what an agent sends: it ends up in

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -90,7 +91,7 @@ func (h *Hub) serveAnswer(w http.ResponseWriter, r *http.Request, c caller) {
 	if r.Header.Get(protocol.HeaderStream) != "" {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a log that is followed is quiet for long
 		ans := protocol.Answer{ID: chi.URLParam(r, "id"), OK: true}
-		h.write(w, c, struct{}{}, h.Answer(r.Context(), c.node, ans, r.Body))
+		h.write(w, c, struct{}{}, h.Answer(r.Context(), c.node, ans, &body{of: r.Body, rc: http.NewResponseController(w)}))
 		return
 	}
 	var ans protocol.Answer
@@ -99,6 +100,29 @@ func (h *Hub) serveAnswer(w http.ResponseWriter, r *http.Request, c caller) {
 	}
 	ans.ID = chi.URLParam(r, "id")
 	h.write(w, c, struct{}{}, h.Answer(r.Context(), c.node, ans, nil))
+}
+
+// body is one that is a stream. Its Close ends a read of it, for which the body's own
+// would wait.
+type body struct {
+	of     io.Reader
+	rc     *http.ResponseController
+	closed atomic.Bool
+}
+
+// Read is io.Reader's.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.of.Read(p)
+	if err != nil && b.closed.Load() {
+		err = errReaderGone
+	}
+	return n, err
+}
+
+// Close is io.Closer's.
+func (b *body) Close() error {
+	b.closed.Store(true)
+	return b.rc.SetReadDeadline(time.Now())
 }
 
 // read decodes a body within its bounds. Keys that are not known are ignored:

@@ -99,12 +99,37 @@ func TestWhole(t *testing.T) {
 		t.Error(err)
 	}
 	_ = followed.Close()
+	// More readers of a quiet log than an agent serves at once, one after another: an
+	// agent that did not hear of their leaving would refuse the last ones.
+	for range 20 {
+		quiet, err := w.hub.Logs(ctx, "n1", protocol.LogsArgs{Shard: "m-1.0", Tail: 1, Follow: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := quiet.Read(make([]byte, 1000)); err != nil {
+			t.Error(err)
+		}
+		_ = quiet.Close()
+		until(t, func() bool { return readersOf(dir) == 0 })
+	}
 	order(replica("m-1", reconciler.Stop, "n1"))
 	until(t, func() bool { return w.reg.shard("n1", "m-1.0").State == inventory.ShardStopped })
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+// readersOf counts how often this process has logs of engines below a folder open.
+// Where there is no /proc, it sees none.
+func readersOf(dir string) (n int) {
+	links, _ := filepath.Glob("/proc/self/fd/*")
+	for _, l := range links {
+		if at, err := os.Readlink(l); err == nil && strings.HasPrefix(at, dir) && filepath.Base(at) == "engine.log" {
+			n++
+		}
+	}
+	return n
 }
 
 func TestJoinRefusals(t *testing.T) {

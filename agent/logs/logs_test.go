@@ -39,6 +39,7 @@ func TestTail(t *testing.T) {
 		20000:  b.String()[strings.Index(b.String(), "line 10001\n"):] + "unfinished",
 		100000: b.String() + "unfinished",
 		0:      "older\n" + b.String() + "unfinished",
+		-1:     "",
 	} {
 		r, err := Open(t.Context(), path, Query{Tail: tail})
 		if err != nil {
@@ -67,6 +68,35 @@ func TestFollow(t *testing.T) {
 		time.AfterFunc(time.Second, func() { write(t, path, "three\n") })
 		time.AfterFunc(5*time.Second, func() { rotate(path, 0) })
 		time.AfterFunc(10*time.Second, func() { write(t, path, "four\n") })
+		got, err := io.ReadAll(r)
+		if err != nil || string(got) != "two\nthree\nfour\n" {
+			t.Errorf("followed %q, %v", got, err)
+		}
+	})
+}
+
+// The agent's own log is renamed when it is full, and who follows it goes on with
+// the new one, without the loss of a line.
+func TestFollowThroughARename(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "agent.log")
+	write(t, path, "one\n")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r, err := Open(ctx, path, Query{Tail: -1, Follow: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		time.AfterFunc(time.Second, func() {
+			write(t, path, "two\n")
+			if err := os.Rename(path, path+".1"); err != nil {
+				t.Error(err)
+			}
+		})
+		time.AfterFunc(10*time.Second, func() { write(t, path, "three\n") })
+		time.AfterFunc(20*time.Second, func() { write(t, path, "four\n") })
 		got, err := io.ReadAll(r)
 		if err != nil || string(got) != "two\nthree\nfour\n" {
 			t.Errorf("followed %q, %v", got, err)

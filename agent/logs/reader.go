@@ -6,13 +6,14 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
 // Query says what of a log is read.
 type Query struct {
-	// Tail is how many of the last lines are read first. Zero or less: all, with
-	// what was put aside.
+	// Tail is how many of the last lines are read first. Zero: all, with what was put
+	// aside. Negative: none.
 	Tail int
 	// Follow goes on with what is written later.
 	Follow bool
@@ -21,20 +22,22 @@ type Query struct {
 }
 
 // Open opens a log to be read, an engine's or the agent's. One that is followed
-// ends with ctx.
+// ends with ctx, and its Close ends a read of it.
 func Open(ctx context.Context, path string, q Query) (io.ReadCloser, error) {
 	start, err := tailStart(path, q.Tail)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{ctx: ctx, path: path, follow: q.Follow, look: q.Look}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &reader{ctx: ctx, cancel: cancel, path: path, follow: q.Follow, look: q.Look}
 	if r.look == 0 {
 		r.look = 500 * time.Millisecond
 	}
-	if q.Tail <= 0 {
+	if q.Tail == 0 {
 		r.older = olderLogs(path)
 	}
 	if err := r.open(start); err != nil {
+		cancel()
 		return nil, err
 	}
 	return r, nil
@@ -51,9 +54,10 @@ func olderLogs(path string) []string {
 	return out
 }
 
-// tailStart is where the last n lines of a file begin. Zero lines: at its start.
+// tailStart is where the last n lines of a file begin. Zero lines: at its start;
+// fewer: at its end.
 func tailStart(path string, n int) (int64, error) {
-	if n <= 0 {
+	if n == 0 {
 		return 0, nil
 	}
 	f, err := os.Open(path)
@@ -64,6 +68,9 @@ func tailStart(path string, n int) (int64, error) {
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return 0, err
+	}
+	if n < 0 {
+		return end, nil
 	}
 	buf := make([]byte, 64<<10)
 	for at, first := end, true; at > 0; first = false {
@@ -94,32 +101,30 @@ func tailStart(path string, n int) (int64, error) {
 // it is followed. A log that was cut is read from its new beginning.
 type reader struct {
 	ctx    context.Context //nolint:containedctx // a reader has no other way to hear of it
+	cancel context.CancelFunc
 	path   string
 	older  []string
 	follow bool
 	look   time.Duration
-	f      *os.File
-	at     int64
+
+	mu sync.Mutex // Close comes while it is read
+	f  *os.File
+	at int64
 }
 
-func (r *reader) open(at int64) (err error) {
-	r.at = at
-	r.f, err = os.Open(r.path)
+func (r *reader) open(at int64) error {
+	f, err := os.Open(r.path)
+	if err == nil {
+		r.f, r.at = f, at
+	}
 	return err
 }
 
 // Read is io.Reader's.
 func (r *reader) Read(p []byte) (int, error) {
 	for {
-		if n, err := r.readOlder(p); n > 0 || err != nil {
+		if n, err := r.more(p); n > 0 || err != nil {
 			return n, err
-		}
-		n, err := r.f.ReadAt(p, r.at)
-		if r.at += int64(n); n > 0 {
-			return n, nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
 		}
 		if !r.follow {
 			return 0, io.EOF
@@ -129,10 +134,46 @@ func (r *reader) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		case <-time.After(r.look):
 		}
-		if info, err := r.f.Stat(); err == nil && info.Size() < r.at {
-			r.at = 0
+		if err := r.turn(); err != nil {
+			return 0, err
 		}
 	}
+}
+
+// more reads what is there. Nothing, and no error: that was all so far.
+func (r *reader) more(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n, err := r.readOlder(p); n > 0 || err != nil {
+		return n, err
+	}
+	n, err := r.f.ReadAt(p, r.at)
+	if r.at += int64(n); n > 0 || errors.Is(err, io.EOF) {
+		return n, nil
+	}
+	return 0, err
+}
+
+// turn goes to the beginning of a log that was cut, and to the new file of one that
+// was renamed. What was written between the last look and that is in the old one.
+func (r *reader) turn() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mine, err := r.f.Stat()
+	if err != nil {
+		return err
+	}
+	if now, err := os.Stat(r.path); err == nil && !os.SameFile(mine, now) && mine.Size() <= r.at {
+		old := r.f
+		if err := r.open(0); err != nil {
+			return nil // it is just being made
+		}
+		return old.Close()
+	}
+	if mine.Size() < r.at {
+		r.at = 0
+	}
+	return nil
 }
 
 // readOlder reads the files that were put aside, each once. At most 20 MiB are
@@ -153,4 +194,9 @@ func (r *reader) readOlder(p []byte) (int, error) {
 }
 
 // Close ends the reading.
-func (r *reader) Close() error { return r.f.Close() }
+func (r *reader) Close() error {
+	r.cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.f.Close()
+}

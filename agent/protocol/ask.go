@@ -37,7 +37,8 @@ var Features = []string{string(AskLogs), string(AskFabricTest), string(AskCollec
 type LogsArgs struct {
 	// Shard whose engine's log is asked for. Empty: the agent's own.
 	Shard string `json:"shard,omitempty"`
-	// Tail is how many last lines to begin with. Zero: all that is kept.
+	// Tail is how many last lines to begin with. Zero: all that is kept. Negative:
+	// none, so that what comes is read alone.
 	Tail int `json:"tail,omitempty"`
 	// Follow goes on with lines as they come, until the deadline.
 	Follow bool `json:"follow,omitempty"`

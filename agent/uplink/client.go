@@ -142,13 +142,18 @@ func (c *Client) Renew(ctx context.Context, r protocol.Renew) (protocol.Certific
 	return out, c.call(ctx, protocol.PathRenew, r, &out)
 }
 
-// Answer is Control's. A stream is sent once: what was read of it is gone.
+// Answer is Control's. A stream is sent once: what was read of it is gone. One that is
+// an io.Closer is closed when nobody takes more of it, which must end a read of it.
 func (c *Client) Answer(ctx context.Context, a protocol.Answer, stream io.Reader) error {
 	path := strings.Replace(protocol.PathAnswers, "{id}", url.PathEscape(a.ID), 1)
 	if stream == nil {
 		return c.call(ctx, path, a, nil)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address()+path, io.NopCloser(stream))
+	body, ok := stream.(io.ReadCloser)
+	if !ok {
+		body = io.NopCloser(stream)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address()+path, body)
 	if err != nil {
 		return err
 	}

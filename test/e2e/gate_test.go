@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"llmgw.io/llmgw/adminapi/adminclient"
 	"llmgw.io/llmgw/adminapi/view"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/tinygguf"
@@ -95,8 +97,15 @@ func TestGateKilled(t *testing.T) {
 	body.MaxTokens = 0
 	st := p.client().mustStream(t, body)
 	var read sync.WaitGroup
-	var broken error
+	var broken, cut error
 	read.Go(func() { broken = st.rest() })
+	none := 0
+	log, err := p.admin.NodeLogs(t.Context(), "far", adminclient.LogRequest{Shard: p.replicas("m")[0].Shards[0].ID, Tail: &none, Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	read.Go(func() { _, cut = io.Copy(io.Discard, log) })
 	for range 3 {
 		n.kill()
 		n.start()
@@ -105,6 +114,9 @@ func TestGateKilled(t *testing.T) {
 		})
 	}
 	read.Wait()
+	if cut == nil {
+		t.Error("a log whose agent was killed looks whole")
+	}
 	if broken != nil || strings.Count(st.text.String(), "word") != 1000 {
 		t.Errorf("the stream broke after %d words: %v", strings.Count(st.text.String(), "word"), broken)
 	}
