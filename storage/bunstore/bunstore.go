@@ -48,6 +48,9 @@ type Store struct {
 	// ailing remembers that a write failed for a reason of the machine, until
 	// Ping has seen one that needs space succeed.
 	ailing atomic.Bool
+	// inserting guards inserts, which is nil until usage is written.
+	inserting sync.Mutex
+	inserts   *usageInsert
 }
 
 // Open opens a store and, unless the configuration says otherwise, brings its

@@ -17,4 +17,6 @@ type dialect struct {
 	// lockSchema keeps others from migrating at the same time. Empty: nobody
 	// else could.
 	lockSchema string
+	// binds tells that values are best bound to statements that are prepared once.
+	binds bool
 }

@@ -26,6 +26,7 @@ func sqliteDialect(path string) dialect {
 		kind:       "sqlite",
 		place:      path,
 		migrations: "migrations/sqlite",
+		binds:      true,
 		classify:   func(err error) error { return classifySQLite(path, err) },
 	}
 }

@@ -107,11 +107,13 @@ func (s *Store) AppendUsage(ctx context.Context, requests []storage.Request) err
 	}
 	// In order, so that two writers of the same rows never wait for each other.
 	slices.SortStableFunc(rows, func(a, b usageRow) int { return cmp.Compare(a.ID, b.ID) })
+	in, err := s.usageInsert(ctx)
+	if err != nil {
+		return err
+	}
 	return s.write(ctx, func(ctx context.Context, tx bun.Tx) error {
-		for chunk := range slices.Chunk(rows, usageChunk) {
-			if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
-				return err
-			}
+		if err := in.do(ctx, tx, rows); err != nil {
+			return err
 		}
 		for _, id := range slices.Sorted(maps.Keys(lastUsed)) {
 			if _, err := tx.ExecContext(ctx, `UPDATE keys SET last_used = ? WHERE id = ? AND (last_used IS NULL OR last_used < ?)`,

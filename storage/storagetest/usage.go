@@ -69,6 +69,11 @@ func testUsageOnce(t *testing.T, s storage.Store) {
 		ok(t, unnoted(t, s, func() error { return s.AppendUsage(t.Context(), rows) }))
 	}
 	equal(t, "the row that was there first", first.CostMicros, must(s.Request(t.Context(), "r"))(t).CostMicros)
+	for _, i := range []int{0, 749, 1499} {
+		want := wholeRequest(fmt.Sprintf("batch-%d", i))
+		want.CostMicros, want.At = 2, want.At.UTC()
+		equal(t, "a row of a batch", want, must(s.Request(t.Context(), want.ID))(t))
+	}
 	sum := must(s.SumUsage(t.Context(), storage.UsageQuery{By: storage.ByOrg}))(t)
 	if len(sum) != 1 || sum[0].Requests != 1501 || sum[0].CostMicros != first.CostMicros+3000 {
 		t.Errorf("want each request counted once, got %+v", sum)
