@@ -177,7 +177,8 @@ type Port struct {
 	SMError string         `json:"sm_error,omitempty"`
 	// SMs are all managers of the fabric, the standing-by ones too.
 	SMs []SubnetManager `json:"sms,omitempty"`
-	// Network is a RoCE port's ("10.1.2.0/24"), Interface its network device.
+	// Network is a RoCE port's ("10.1.2.0/24"). Interface is the network device by
+	// which the port speaks IP, on InfiniBand one for IP over it; empty: none.
 	Network   string `json:"network,omitempty"`
 	Interface string `json:"interface,omitempty"`
 	// MTU is the path's in bytes. Zero: unknown.

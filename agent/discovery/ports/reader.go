@@ -120,6 +120,7 @@ func (r *Reader) Ports(ctx context.Context) (list []inventory.Port, warnings []s
 	}
 	maps.DeleteFunc(r.flaps, func(key string, _ *flap) bool { return flaps[key] == nil }) // adapters that are gone
 	r.networks(list)
+	r.overIP(list)
 	r.manage(ctx, list, now)
 	return list, warnings, nil
 }
