@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -30,6 +31,8 @@ type isolation struct {
 	// last is the number that was given last. Numbers are given in turn, though
 	// what a user leaves behind is removed.
 	last int
+	// toldCUDA says that it was logged why CUDA's files are missing.
+	toldCUDA bool
 }
 
 // isolate finds out how engines can be isolated, and opens what they must get to.
@@ -139,6 +142,18 @@ func (a *Agent) userOf(e entry) process.User {
 		u.Groups = append(u.Groups, process.DeviceGroups()...)
 	}
 	return u
+}
+
+// makeCUDAFiles sees to it that an engine which is not root finds what CUDA wants.
+// Whether it can do without, it will say itself.
+func (a *Agent) makeCUDAFiles(ctx context.Context) {
+	err := process.MakeCUDAFiles(ctx)
+	a.apart.mu.Lock()
+	defer a.apart.mu.Unlock()
+	if err != nil && !a.apart.toldCUDA && ctx.Err() == nil {
+		a.apart.toldCUDA = true
+		a.cfg.Logger.Warn("engines may find no GPU", "err", err)
+	}
 }
 
 // groupName is the name of a shard's cgroup; without a shard, how the names of all

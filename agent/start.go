@@ -57,6 +57,9 @@ func (s *shard) bringUp(ctx context.Context) error {
 	if err != nil {
 		return failed(protocol.CauseRejected, err.Error())
 	}
+	if e.UID != 0 && len(d.Devices) > 0 {
+		s.a.makeCUDAFiles(ctx)
+	}
 	if err := s.prepare(cmd, at, s.a.userOf(e)); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func launchCases() []launchCase {
 	unlike.Devices = []inventory.DeviceShare{{Index: 3}, {Index: 1}}
 	unlike.Args = []string{"--main-gpu", "1"}
 	onTwo.Devices = []inventory.Device{
-		{Index: 3, Card: 3, Class: "L40S-48", MemoryMB: 46068}, {Index: 1, Card: 1, Class: "H100-80", MemoryMB: 81559},
+		{Index: 3, Card: 3, Class: "L40S-48", MemoryMB: 46068, UUID: "GPU-3f3f3f3f"}, {Index: 1, Card: 1, Class: "H100-80", MemoryMB: 81559, UUID: "GPU-1a1a1a1a"},
 	}
 	instance.Devices = []inventory.DeviceShare{{Index: 4}}
 	_, onInstance := vllmInstance("")

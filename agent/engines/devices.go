@@ -21,21 +21,36 @@ func deviceAt(at protocol.Launch, share inventory.DeviceShare) (d inventory.Devi
 	return inventory.Device{}, false
 }
 
-// visible is how CUDA is told which devices an engine may use: whole cards by
-// their number in the order of the bus, an instance of a partitioned card by its
+// visible is how CUDA is told which devices an engine may use. Where it takes them by
+// UUID and all have one, by that: numbers move when a card falls off the bus, and an
+// engine that is started then would get one that another has. Else whole cards by
+// their number in the order of the bus, and an instance of a partitioned card by its
 // UUID, which is the only name it has. Empty hides all of them.
-func visible(d protocol.DesiredShard, at protocol.Launch) string {
+func visible(d protocol.DesiredShard, at protocol.Launch, uuids bool) string {
 	parts := make([]string, len(d.Devices))
+	names := make([]string, len(d.Devices))
 	for i, s := range d.Devices {
-		parts[i] = strconv.Itoa(s.Index)
-		switch dev, ok := deviceAt(at, s); {
+		dev, ok := deviceAt(at, s)
+		parts[i], names[i] = strconv.Itoa(s.Index), dev.UUID
+		switch {
 		case ok && dev.MIG():
 			parts[i] = dev.UUID
 		case ok:
 			parts[i] = strconv.Itoa(dev.Card)
+			uuids = uuids && cardName(dev.UUID)
+		default:
+			uuids = false
 		}
 	}
+	if uuids {
+		parts = names
+	}
 	return strings.Join(parts, ",")
+}
+
+// cardName reports whether a UUID is that of a whole card.
+func cardName(uuid string) bool {
+	return strings.HasPrefix(uuid, "GPU-") && !strings.ContainsAny(uuid, ", \t\n")
 }
 
 // hasInstance reports whether a shard has an instance of a partitioned card.

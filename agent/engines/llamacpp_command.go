@@ -55,7 +55,7 @@ func (l *LlamaCPP) Command(d protocol.DesiredShard, at protocol.Launch) (protoco
 		"OMP_WAIT_POLICY=passive",
 		"OMP_NUM_THREADS="+strconv.Itoa(threads(d)),
 		"CUDA_DEVICE_ORDER=PCI_BUS_ID",
-		"CUDA_VISIBLE_DEVICES="+visible(d, at),
+		"CUDA_VISIBLE_DEVICES="+visible(d, at, true),
 	)
 	return protocol.Command{Path: path, Args: append(args, d.Args...), Env: env}, nil
 }

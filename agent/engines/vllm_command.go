@@ -113,7 +113,7 @@ func vllmEnvironment(d protocol.DesiredShard, at protocol.Launch, path string) [
 	own := []string{
 		"VLLM_API_KEY=" + d.EngineKey,
 		"CUDA_DEVICE_ORDER=PCI_BUS_ID",
-		"CUDA_VISIBLE_DEVICES=" + visible(d, at),
+		"CUDA_VISIBLE_DEVICES=" + visible(d, at, knows(at.Build.Version, vllmUUIDs)),
 	}
 	if catalog.RoomForAdapters(d.Engine, d.Args, len(at.Adapters)) {
 		own = append(own, "VLLM_ALLOW_RUNTIME_LORA_UPDATING=True")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/internal/durable"
@@ -145,6 +146,57 @@ func (f *Fetcher) unlink(folder string) (freed int64, err error) {
 	}
 	_ = durable.SyncDir(f.cfg.Dir)
 	return freed, os.RemoveAll(gone)
+}
+
+// Sweep removes the sets that nobody is fetching and that nothing was written to for
+// so long: what is left of fetches that were given up. It is for a folder whose files
+// are of no use once they were fetched, and not for weights.
+func (f *Fetcher) Sweep(idle time.Duration) {
+	entries, err := os.ReadDir(f.cfg.Dir)
+	if err != nil {
+		return // nothing was ever fetched
+	}
+	for _, e := range entries {
+		folder := filepath.Join(f.cfg.Dir, e.Name())
+		if folderName.MatchString(e.Name()) && time.Since(newest(folder)) > idle {
+			f.sweep(folder)
+		}
+	}
+}
+
+func (f *Fetcher) sweep(folder string) {
+	f.removing.Lock()
+	defer f.removing.Unlock()
+	lock, err := os.OpenFile(filepath.Join(folder, lockName), os.O_RDWR, 0o600)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		defer lock.Close()
+		if held, err := durable.TryLock(lock); err != nil || !held {
+			return
+		}
+	}
+	if freed, err := f.unlink(folder); err != nil {
+		f.cfg.Logger.Warn("what is left of a fetch cannot be removed", "folder", folder, "err", err)
+	} else {
+		f.cfg.Logger.Info("what was left of a fetch is removed", "folder", folder, "bytes", freed)
+	}
+}
+
+// newest is when anything below a folder was last written.
+func newest(folder string) time.Time {
+	var at time.Time
+	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // the rest says enough
+		}
+		if info, err := e.Info(); err == nil && info.ModTime().After(at) {
+			at = info.ModTime()
+		}
+		return nil
+	})
+	return at
 }
 
 // Needs reports whether a shard is defined by a set: by its source, or by the

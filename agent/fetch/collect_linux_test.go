@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -156,5 +157,24 @@ func TestNeeds(t *testing.T) {
 		if got := Needs(shard, tt.source, tt.folder); got != tt.want {
 			t.Errorf("%q in %q: got %v", tt.source, tt.folder, got)
 		}
+	}
+}
+
+// A fetch that is under way is not swept, however long it brings nothing.
+func TestSweepLeavesWhatIsFetched(t *testing.T) {
+	t.Parallel()
+	f := testFetcher(t)
+	root, unlock, err := f.open(t.Context(), strings.Repeat("a", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Sweep(-time.Hour)
+	if _, err := os.Stat(root.Name()); err != nil {
+		t.Errorf("it is gone: %v", err)
+	}
+	unlock()
+	f.Sweep(-time.Hour)
+	if _, err := os.Stat(root.Name()); !os.IsNotExist(err) {
+		t.Errorf("it is there still: %v", err)
 	}
 }

@@ -23,6 +23,8 @@ import (
 type Installer struct {
 	cfg  Config
 	wake chan struct{}
+	// own fetches where nobody gave another: what it leaves is ours to remove.
+	own *fetch.Fetcher
 
 	mu sync.Mutex
 	// wanted are choices by engine; nil until somebody said.
@@ -47,14 +49,15 @@ type try struct {
 func New(cfg Config) (*Installer, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.check()
+	var own *fetch.Fetcher
 	if cfg.Fetch == nil {
 		f, ferr := fetch.New(fetch.Config{Dir: filepath.Join(cfg.Dir, ".fetch"), Reach: cfg.Reach, Logger: cfg.Logger})
-		cfg.Fetch, err = f, errors.Join(err, ferr)
+		cfg.Fetch, err, own = f, errors.Join(err, ferr), f
 	}
 	if err != nil {
 		return nil, err
 	}
-	in := &Installer{cfg: cfg, wake: make(chan struct{}, 1), tries: map[string]try{}, state: map[string]inventory.EngineInstall{}, have: map[string]record{}}
+	in := &Installer{cfg: cfg, own: own, wake: make(chan struct{}, 1), tries: map[string]try{}, state: map[string]inventory.EngineInstall{}, have: map[string]record{}}
 	for engine := range inventory.KnownBuilds() {
 		rec, err := readRecord(filepath.Join(cfg.Dir, engine))
 		if err != nil {
@@ -112,6 +115,10 @@ func (in *Installer) rouse() {
 	}
 }
 
+// sweepAfter is how long what is left of a fetch is kept: long enough for the next
+// try to go on with it.
+const sweepAfter = 24 * time.Hour
+
 // Run installs until ctx ends.
 func (in *Installer) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
@@ -123,7 +130,11 @@ func (in *Installer) Run(ctx context.Context) error {
 		case <-in.wake:
 		case <-timer.C:
 		}
-		timer.Reset(in.pass(ctx))
+		wait := in.pass(ctx)
+		if in.own != nil && ctx.Err() == nil {
+			in.own.Sweep(sweepAfter)
+		}
+		timer.Reset(wait)
 	}
 }
 

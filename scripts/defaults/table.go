@@ -52,6 +52,7 @@ func fleetSections() []section {
 			{what: "start again without the control plane", value: "{agent/config.go Retry}, doubling to {agent/config.go RetryMax}", why: "an engine that cannot start is not tried for ever at full speed"},
 			{what: "logs of a shard", value: "{agent/logs engineFiles} of {agent/logs engineBytes:bytes}", why: "enough to see a start, too little to fill a disk"},
 			{what: "folders of shards that are gone, kept for their logs", value: "{agent keptFolders}", why: "failures are looked at afterwards"},
+			{what: "what is left of an engine's fetch that was given up is removed after", value: "{agent/provision sweepAfter}", why: "the next try goes on with it; until then it only takes room"},
 			{what: "connection to an engine / idle", value: "{agent/engines dialEngine} / {agent/engines idleEngine}", why: "engines are near, and close idle connections early"},
 		}},
 	}
