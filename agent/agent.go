@@ -15,6 +15,7 @@ import (
 	"llmgw.io/llmgw/agent/fetch"
 	"llmgw.io/llmgw/agent/process"
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/agent/upgrade"
 	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/internal/durable"
 	"llmgw.io/llmgw/inventory"
@@ -39,9 +40,11 @@ type Agent struct {
 	// wall clock that is set must not make it seem away, or there.
 	contact atomic.Int64
 	made    time.Time
-	asks    askBook
-	tester  fabrictest.Tester
-	used    usedBook
+	// answered has which of beat and poll were answered.
+	answered *answered
+	asks     askBook
+	tester   fabrictest.Tester
+	used     usedBook
 
 	// ledger, cgroups, apart and spawn are set by Run before anything else begins;
 	// spawn starts what outlives the order to end where engines are to be stopped.
@@ -50,6 +53,8 @@ type Agent struct {
 	apart   isolation
 	claims  claims
 	spawn   func(run func(context.Context))
+	// leave ends Run with an error.
+	leave context.CancelCauseFunc
 
 	mu     sync.Mutex
 	shards map[string]*shard
@@ -70,21 +75,23 @@ func New(cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	return &Agent{
-		cfg:     cfg,
-		engines: engineMap(cfg.Engines),
-		fetcher: fetcher,
-		board:   newBoard(),
-		facts:   newFactsBox(),
-		marks:   hashed(cfg.DataDir)[:12] + ".",
-		run:     rand.Text(),
-		made:    time.Now(),
-		shards:  map[string]*shard{},
+		cfg:      cfg,
+		engines:  engineMap(cfg.Engines),
+		fetcher:  fetcher,
+		board:    newBoard(),
+		facts:    newFactsBox(),
+		marks:    hashed(cfg.DataDir)[:12] + ".",
+		run:      rand.Text(),
+		made:     time.Now(),
+		shards:   map[string]*shard{},
+		answered: newAnswered(),
 	}, nil
 }
 
 // Run works until ctx ends, and returns nil then. Engines go on running: they
 // belong to the machine, and the next Run with the same data folder adopts
-// them. An Agent runs once.
+// them. It returns upgrade.ErrTaken when another version is to take over, also
+// before ctx ends and with engines that go on. An Agent runs once.
 func (a *Agent) Run(ctx context.Context) error {
 	if a.started.Swap(true) {
 		return errors.New("agent: Run was called twice; make another Agent")
@@ -100,12 +107,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.heard()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	a.leave = cancel
 	engines, leave := a.engineLife(ctx)
 	defer leave()
 	a.spawn = func(run func(context.Context)) { a.work.Go(func() { run(engines) }) }
 	a.resume()
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){a.factsLoop, a.beatLoop, a.syncLoop, a.logLoop} {
+	for _, loop := range []func(context.Context){a.factsLoop, a.beatLoop, a.syncLoop, a.logLoop, a.healthLoop} {
 		loops.Go(func() { loop(ctx) })
 	}
 	if p := a.cfg.Provisioner; p != nil {
@@ -125,7 +133,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	<-ctx.Done()
 	loops.Wait()
 	if a.cfg.StopEngines {
-		a.stopEngines()
+		if !errors.Is(context.Cause(ctx), upgrade.ErrTaken) {
+			a.stopEngines()
+		}
 		leave()
 	}
 	a.work.Wait()

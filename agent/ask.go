@@ -87,6 +87,8 @@ func (a *Agent) answerOne(ctx context.Context, ask protocol.Ask) {
 		a.answerFabricTest(ctx, ask)
 	case protocol.AskCollect:
 		a.answerCollect(ctx, ask)
+	case protocol.AskUpgrade:
+		a.answerUpgrade(ctx, ask)
 	default:
 		a.refuse(ctx, ask, fmt.Sprintf("this agent does not know the question %q; upgrade it", clip(string(ask.Kind))))
 	}

@@ -98,6 +98,7 @@ func (a *Agent) beat(ctx context.Context, seq uint64, samples <-chan inventory.S
 		return err
 	}
 	a.heard()
+	a.answered.note(byBeat)
 	a.board.heard(rev)
 	switch ans.Want {
 	case protocol.WantFacts, protocol.WantAll:

@@ -51,6 +51,8 @@ type Config struct {
 	// Provisioner installs engines. Nil: what is installed is what there is. It is run
 	// beside the agent, and calls Agent.Look when something has changed.
 	Provisioner Provisioner
+	// Upgrader makes the agent another version. Nil: this agent cannot be asked to.
+	Upgrader Upgrader
 	// DataDir is an absolute folder for what the agent must remember. Required.
 	// Engines that run are known by it: keep it over restarts and upgrades.
 	DataDir string

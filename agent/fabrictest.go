@@ -40,10 +40,11 @@ func (a *Agent) answerFabricTest(ctx context.Context, ask protocol.Ask) {
 	}
 }
 
-func (a *Agent) report(ctx context.Context, ask protocol.Ask, r protocol.FabricTestReport) {
-	data, err := json.Marshal(r)
+// report answers with one value.
+func (a *Agent) report(ctx context.Context, ask protocol.Ask, v any) {
+	data, err := json.Marshal(v)
 	if err != nil {
-		a.refuse(ctx, ask, "what was measured cannot be sent: "+err.Error())
+		a.refuse(ctx, ask, "the answer cannot be sent: "+err.Error())
 		return
 	}
 	a.send(ctx, protocol.Answer{ID: ask.ID, OK: true, Result: data}, nil)

@@ -162,6 +162,9 @@ func (a *Agent) probe(ctx context.Context) inventory.Facts {
 		p.Found(f)
 		f.Provision = p.Status()
 	}
+	if u := a.cfg.Upgrader; u != nil {
+		f.Upgrade = u.Status()
+	}
 	if len(a.cfg.Labels) > 0 {
 		labels := maps.Clone(a.cfg.Labels)
 		for k, v := range f.Labels {

@@ -10,10 +10,14 @@ import (
 
 // features are the asks that this agent understands on this machine.
 func (a *Agent) features() []string {
-	if a.cfg.Scanner == nil || !a.cfg.Scanner.CanScan() {
-		return protocol.Features
+	f := slices.Clone(protocol.Features)
+	if a.cfg.Scanner != nil && a.cfg.Scanner.CanScan() {
+		f = append(f, string(protocol.AskScan))
 	}
-	return append(slices.Clone(protocol.Features), string(protocol.AskScan))
+	if a.cfg.Upgrader != nil {
+		f = append(f, string(protocol.AskUpgrade))
+	}
+	return f
 }
 
 // answerScan has a fabric walked, for as long as the ask may take.

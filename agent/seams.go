@@ -94,6 +94,19 @@ type Provisioner interface {
 	Run(ctx context.Context) error
 }
 
+// Upgrader makes the agent another version of itself. Status does not block.
+// *upgrade.Upgrader is one.
+type Upgrader interface {
+	// Upgrade brings a version, proves it, and puts it in place. Nil: it is to take
+	// over, so Run ends with upgrade.ErrTaken. An error is a sentence for people.
+	Upgrade(ctx context.Context, version string) error
+	// Healthy is called once the control plane has answered a beat and a poll, and
+	// again after an error.
+	Healthy() error
+	// Status is how the last upgrade goes or went. Nil: there was none.
+	Status() *inventory.Upgrade
+}
+
 // GateIdentity is an optional ability of a Control: it certifies this machine's
 // gates. Without it there are none.
 type GateIdentity interface {

@@ -86,6 +86,7 @@ func (a *Agent) poll(ctx context.Context) error {
 		return err
 	}
 	a.heard()
+	a.answered.note(byPoll)
 	a.board.heard(rev)
 	if facts != nil {
 		a.facts.took(hash, time.Now())

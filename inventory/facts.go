@@ -73,6 +73,9 @@ type Facts struct {
 	// Provision are builds of engines that are wanted here, under way or failed.
 	// Nil: the agent is too old to say.
 	Provision []EngineInstall `json:"provision,omitzero"`
+	// Upgrade is how the agent's last upgrade goes or went. Nil: there was none that
+	// still counts, or the agent did not say.
+	Upgrade *Upgrade `json:"upgrade,omitempty"`
 }
 
 // Disk is one mounted file system.
@@ -114,6 +117,28 @@ const (
 	InstallTesting    InstallState = "testing"
 	InstallReady      InstallState = "ready"
 	InstallFailed     InstallState = "failed"
+)
+
+// Upgrade is an agent on its way from one version to another.
+type Upgrade struct {
+	From  string       `json:"from"`
+	To    string       `json:"to"`
+	State UpgradeState `json:"state"`
+	// Error is why From runs again, as a sentence. Empty: it does not.
+	Error string    `json:"error,omitempty"`
+	Since time.Time `json:"since"`
+}
+
+// UpgradeState is how far an upgrade is.
+type UpgradeState string
+
+// The states of an upgrade. On trial the new version runs, and has not yet been
+// answered by the control plane; when it failed, the old one runs again.
+const (
+	UpgradeFetching UpgradeState = "fetching"
+	UpgradeTrial    UpgradeState = "trial"
+	UpgradeDone     UpgradeState = "done"
+	UpgradeFailed   UpgradeState = "failed"
 )
 
 // Engine is one installed build of an inference engine.

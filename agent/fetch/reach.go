@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 
 	"llmgw.io/llmgw/internal/safedial"
@@ -22,12 +23,16 @@ func (c *Config) client() (*http.Client, error) {
 	if c.HTTP != nil {
 		return c.HTTP, nil
 	}
-	cfg := safedial.Config{
-		Name: "weights", AllowHTTP: c.Reach.PlainHTTP, Logger: c.Logger,
-		MaxBody: -1, Timeout: -1,
-	}
+	return c.Reach.Client("weights", c.Logger)
+}
+
+// Client reaches public addresses over https, and beyond them what is allowed. Its
+// answers have no limits of bytes or of time in all, only of silence: who uses it
+// counts. The name is for its log.
+func (r Reach) Client(name string, logger *slog.Logger) (*http.Client, error) {
+	cfg := safedial.Config{Name: name, AllowHTTP: r.PlainHTTP, Logger: logger, MaxBody: -1, Timeout: -1}
 	var errs []error
-	for _, s := range c.Reach.Private {
+	for _, s := range r.Private {
 		a, err := safedial.ParseAllow(s)
 		errs = append(errs, err)
 		cfg.Allow = append(cfg.Allow, a)

@@ -26,6 +26,9 @@ const (
 	// AskFabricTest asks to be one end of a test of what the network between two
 	// nodes carries ([FabricTestArgs]). Its answer is a [FabricTestReport].
 	AskFabricTest AskKind = "fabric-test"
+	// AskUpgrade asks the agent to become another version ([UpgradeArgs]). It is
+	// answered when the version was taken, which is not yet running, or refused.
+	AskUpgrade AskKind = "upgrade"
 )
 
 // Features are the asks that every agent understands, as it lists them in its

@@ -52,6 +52,8 @@ func bodies() map[string]any {
 		"renew_gate":     protocol.Renew{CSR: "PEM", For: protocol.ForGate},
 		"certificate":    protocol.Certificate{Cluster: "c", Node: "n1", Certificate: "PEM", CA: "PEM", Control: []string{"https://h:7443"}},
 		"error":          protocol.Error{Text: "this control plane does not lead", Code: protocol.CodeNotLeader, Leader: "https://h:7443"},
+		"upgrade_args":   protocol.UpgradeArgs{Version: "v1.2.3"},
+		"upgrade_result": protocol.UpgradeResult{From: "v1.2.2", To: "v1.2.3", Last: &inventory.Upgrade{From: "v1.2.1", To: "v1.2.2", State: inventory.UpgradeDone, Since: at}},
 		"collect_args":   protocol.CollectArgs{Paths: []string{"0123456789abcdef0123456789abcdef"}},
 		"collect_result": protocol.CollectResult{Removed: []inventory.RemovedWeights{{Path: "0123456789abcdef0123456789abcdef", Bytes: 10}}, Kept: []inventory.KeptWeights{{Path: "x", Why: "shard m-1.0 has it"}}},
 	}

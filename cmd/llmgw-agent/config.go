@@ -35,9 +35,10 @@ type file struct {
 	Reserve   reserveFile `json:"reserve,omitempty"`
 	// Reach is what fetching may reach beyond public addresses over https, Hub where
 	// hf:// sources are found, Mirror what is asked first for files.
-	Reach  fetch.Reach `json:"reach,omitempty"`
-	Hub    fetch.Hub   `json:"hub,omitempty"`
-	Mirror string      `json:"mirror,omitempty"`
+	Reach    fetch.Reach  `json:"reach,omitempty"`
+	Hub      fetch.Hub    `json:"hub,omitempty"`
+	Mirror   string       `json:"mirror,omitempty"`
+	Releases releasesFile `json:"releases,omitempty"`
 	// MgmtAddr is this machine's address as routers reach it.
 	MgmtAddr string `json:"mgmt_addr,omitempty"`
 	// Ports are for engines. Zero: 20000 to 29999. Two agents on one machine
@@ -70,6 +71,17 @@ type enginesFile struct {
 	// manifest.json. Empty: what is installed is what there is.
 	Mirror         string `json:"mirror,omitempty"`
 	ManifestSHA256 string `json:"manifest_sha256,omitempty"`
+}
+
+// releasesFile says which other versions the agent may become.
+type releasesFile struct {
+	// URL is where releases are: https://, http:// or file:///. Empty: the project's.
+	URL string `json:"url,omitempty"`
+	// Keys are public keys of minisign (RW…), of which one must have signed.
+	Keys []string `json:"keys,omitempty"`
+	// Trial is how long a new version may take until the control plane has answered
+	// it, before the old one runs again. Empty: a minute.
+	Trial string `json:"trial,omitempty"`
 }
 
 // fabricFile says how ports for fabrics are read.
@@ -112,6 +124,23 @@ func probeCommand() *cli.Command {
 		p, _, _, err := f.machine(f.Control, slog.New(slog.DiscardHandler))
 		return p, err
 	})
+}
+
+// dataDir finds the data folder, and stumbles over nothing else in the file.
+func dataDir(cmd *cli.Command) (string, error) {
+	var f struct {
+		DataDir string `json:"data_dir,omitempty"`
+	}
+	if path := cmd.String("config"); path != "" && cmd.String("data-dir") == "" {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read the configuration file: %w", err)
+		}
+		if err := yaml.Unmarshal(b, &f); err != nil && strings.TrimSpace(string(b)) != "" {
+			return "", fmt.Errorf("configuration file %s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
+		}
+	}
+	return filepath.Abs(cmp.Or(cmd.String("data-dir"), f.DataDir, agent.DefaultDataDir()))
 }
 
 // load reads the file and lays flags and variables over it.

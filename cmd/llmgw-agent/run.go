@@ -21,6 +21,7 @@ import (
 	"llmgw.io/llmgw/agent/uplink"
 	"llmgw.io/llmgw/cmd/llmgw-agent/gatecmd"
 	"llmgw.io/llmgw/cmd/llmgw-agent/gpucmd"
+	"llmgw.io/llmgw/cmd/llmgw-agent/upgradecmd"
 )
 
 func runCommand() *cli.Command {
@@ -31,7 +32,7 @@ func runCommand() *cli.Command {
 			&cli.StringFlag{Name: "mgmt-addr", Usage: "this machine's `ADDRESS` as routers reach it", Sources: cli.EnvVars("LLMGW_MGMT_ADDR")},
 			&cli.BoolFlag{Name: "stop-engines", Usage: "stop the engines when the agent is stopped; without it they go on and are adopted"},
 		),
-		Action: run,
+		Action: upgradecmd.Around(dataDir, run),
 	}
 }
 
@@ -71,10 +72,17 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
+	upgrader, err := upgradecmd.New(upgradecmd.Settings{
+		DataDir: f.DataDir, Version: version, URL: f.Releases.URL, Keys: f.Releases.Keys, Trial: f.Releases.Trial, Reach: f.Reach,
+		Changed: func() { a.Look() }, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
 	a, err = agent.New(agent.Config{
 		Node: client.Node(), Control: client, Prober: prober, Scanner: prober.Fabric(), Engines: []agent.Engine{set.LlamaCPP, set.VLLM, set.Sim},
 		DataDir: f.DataDir, WeightsDirs: f.weights(), MgmtAddr: f.MgmtAddr, EngineAccess: f.EngineAccess, Version: version,
-		LogFile: path, Gate: gatecmd.Program(), Reach: f.Reach, Hub: f.Hub, Mirror: f.Mirror, Provisioner: installer,
+		LogFile: path, Gate: gatecmd.Program(), Reach: f.Reach, Hub: f.Hub, Mirror: f.Mirror, Provisioner: installer, Upgrader: upgrader,
 		PortMin: f.Ports.Min, PortMax: f.Ports.Max, StopEngines: cmd.Bool("stop-engines"), Isolation: f.Isolation, Logger: logger,
 	})
 	if err != nil {

@@ -69,13 +69,14 @@ func machineWalls() []wall {
 		{room: "agent/gate", may: []string{"internal/pki", "internal/socket", "router/upstream"}},
 		{room: "agent/fabrictest", may: []string{"agent/protocol", "inventory"}},
 		{room: "agent/provision", may: []string{"agent/fetch", "agent/protocol", "inventory", "internal/durable", "internal/textbusy"}},
+		{room: "agent/upgrade", may: []string{"agent/fetch", "inventory", "internal/durable", "internal/release", "internal/safedial", "internal/textbusy"}},
 		{room: "agent/fetch", may: []string{"agent/protocol", "catalog", "inventory", "internal/durable", "internal/gguf", "internal/safedial", "internal/safetensors"}},
 		{room: "agent/inspect", may: []string{"agent/fetch", "agent/protocol", "catalog"}},
 		{room: "agent/process", may: []string{"agent/protocol", "internal/textbusy"}},
 		{room: "agent/logs", may: []string{"internal/durable"}},
 		{room: "agent/survey", may: []string{"agent/protocol", "inventory", "inventory/fabrics", "inventory/topology"}},
 		{room: "agent/uplink", may: []string{"agent/protocol", "inventory", "internal/durable", "internal/pki"}},
-		{room: "agent", may: []string{"agent/protocol", "agent/fabrictest", "agent/fetch", "agent/gate", "agent/logs", "agent/process", "catalog", "inventory", "internal/durable"}},
+		{room: "agent", may: []string{"agent/protocol", "agent/fabrictest", "agent/fetch", "agent/gate", "agent/logs", "agent/process", "agent/upgrade", "catalog", "inventory", "internal/durable"}},
 		{room: "agent/agenttest", may: []string{"agent/...", "catalog", "inventory", "internal/pki"}},
 
 		// People.
@@ -84,7 +85,7 @@ func machineWalls() []wall {
 		{room: "adminapi/auth", may: []string{"adminapi/view", "storage"}},
 		{room: "adminapi/ctl", may: []string{"adminapi/adminclient", "adminapi/view", "catalog"}},
 		{room: "adminapi", may: []string{
-			"adminapi/view", "adminapi/auth", "catalog", "inventory", "inventory/fabrics", "inventory/topology", "placement", "placement/dryrun", "placement/reconciler", "storage",
+			"adminapi/view", "adminapi/auth", "catalog", "inventory", "inventory/fabrics", "inventory/topology", "internal/release", "placement", "placement/dryrun", "placement/reconciler", "storage",
 		}},
 	}
 }
@@ -113,6 +114,7 @@ func roofWalls() []wall {
 		{room: "cmd/llmgw-agent/gpucmd", freeTests: true, may: []string{"agent/discovery", "agent/discovery/gpu", "agent/process"}},
 		{room: "cmd/llmgw-agent/joincmd", freeTests: true, may: []string{"agent/uplink"}},
 		{room: "cmd/llmgw-agent/probecmd", freeTests: true, may: []string{"agent/discovery/page", "inventory"}},
+		{room: "cmd/llmgw-agent/upgradecmd", freeTests: true, may: []string{"agent", "agent/fetch", "agent/upgrade"}},
 		{room: "cmd/llmgw-agent/simcmd", freeTests: true, may: []string{"agent/engines/simengine"}},
 		{room: "examples/...", freeTests: true, may: []string{"..."}, never: []string{"internal/...", "cmd/..."}},
 
@@ -122,6 +124,7 @@ func roofWalls() []wall {
 		{room: "internal/gguf"},
 		{room: "internal/pki"},
 		{room: "internal/release"},
+		{room: "internal/release/releasetest"},
 		{room: "internal/safedial"},
 		{room: "internal/safetensors"},
 		{room: "internal/socket"},
@@ -146,6 +149,6 @@ func roofWalls() []wall {
 func testHelpers() []string {
 	return []string{
 		"inventory/inventorytest", "storage/storagetest", "storage/memstore", "agent/agenttest",
-		"agent/engines/simengine", "router/routertest", "internal/tinygguf",
+		"agent/engines/simengine", "router/routertest", "internal/release/releasetest", "internal/tinygguf",
 	}
 }

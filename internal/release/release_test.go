@@ -2,8 +2,6 @@ package release
 
 import (
 	"bytes"
-	"crypto/ed25519"
-	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"os"
@@ -12,61 +10,26 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/crypto/blake2b"
+	"llmgw.io/llmgw/internal/release/releasetest"
 )
 
-// pen signs as minisign does: by its format, and not by a library that reads it.
-type pen struct {
-	id     [8]byte
-	secret ed25519.PrivateKey
-}
-
-func newPen(t *testing.T) pen {
+func key(t *testing.T, p releasetest.Pen) Key {
 	t.Helper()
-	_, secret, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := pen{secret: secret}
-	_, _ = rand.Read(p.id[:])
-	return p
-}
-
-func (p pen) line() string {
-	public, _ := p.secret.Public().(ed25519.PublicKey)
-	return base64.StdEncoding.EncodeToString(append(append([]byte("Ed"), p.id[:]...), public...))
-}
-
-func (p pen) key(t *testing.T) Key {
-	t.Helper()
-	k, err := ParseKey(p.line())
+	k, err := ParseKey(p.Key())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
 
-func (p pen) sign(file []byte, comment string, hashed bool) []byte {
-	algorithm := "Ed"
-	if hashed {
-		sum := blake2b.Sum512(file)
-		file, algorithm = sum[:], "ED"
-	}
-	sig := ed25519.Sign(p.secret, file)
-	global := ed25519.Sign(p.secret, append(bytes.Clone(sig), comment...))
-	return []byte("untrusted comment: made by a test\n" +
-		base64.StdEncoding.EncodeToString(append(append([]byte(algorithm), p.id[:]...), sig...)) + "\n" +
-		"trusted comment: " + comment + "\n" + base64.StdEncoding.EncodeToString(global) + "\n")
-}
-
 var want = Want{Version: "v0.0.2", OS: "linux", Arch: "amd64"}
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	ours, next, theirs := newPen(t), newPen(t), newPen(t)
-	keys := []Key{ours.key(t), next.key(t)}
+	ours, next, theirs := releasetest.NewPen(), releasetest.NewPen(), releasetest.NewPen()
+	keys := []Key{key(t, ours), key(t, next)}
 	twin := theirs // says that it is our key, and is not
-	twin.id = ours.id
+	twin.ID = ours.ID
 	file, other := []byte("the program"), []byte("another program")
 	good := want.Comment()
 	swap := func(old, replaced string) string { return strings.Replace(good, old, replaced, 1) }
@@ -74,48 +37,48 @@ func TestVerify(t *testing.T) {
 		file, sig []byte
 		says      string // empty: it is good
 	}{
-		"hashed":             {file, ours.sign(file, good, true), ""},
-		"legacy":             {file, ours.sign(file, good, false), ""},
-		"the next key":       {file, next.sign(file, good, true), ""},
-		"more in comment":    {file, ours.sign(file, "timestamp:1 "+good+"\thashed", true), ""},
-		"lines end with CR":  {file, bytes.ReplaceAll(ours.sign(file, good, true), []byte("\n"), []byte("\r\n")), ""},
-		"another file":       {other, ours.sign(file, good, true), "does not fit"},
-		"cut":                {file[:5], ours.sign(file, good, true), "does not fit"},
-		"nobody's key":       {file, theirs.sign(file, good, true), "signed by key " + theirs.key(t).ID()},
-		"a false name":       {file, twin.sign(file, good, true), "does not fit"},
-		"older":              {file, ours.sign(file, swap("v0.0.2", "v0.0.1"), true), "signed as version v0.0.1"},
-		"another machine":    {file, ours.sign(file, swap("arch:amd64", "arch:arm64"), true), "signed as arch arm64"},
-		"another system":     {file, ours.sign(file, swap("os:linux", "os:plan9"), true), "signed as os plan9"},
-		"another name":       {file, ours.sign(file, swap("file:llmgw-agent", "file:llmgw-control"), true), "signed as file llmgw-control"},
-		"no version":         {file, ours.sign(file, swap("version:v0.0.2", ""), true), "says no version"},
-		"two versions":       {file, ours.sign(file, good+" version:v0.0.1", true), "version twice"},
-		"comment exchanged":  {file, bytes.Replace(ours.sign(file, swap("v0.0.2", "v0.0.1"), true), []byte("version:v0.0.1"), []byte("version:v0.0.2"), 1), "does not fit"},
+		"hashed":             {file, ours.Sign(file, good), ""},
+		"legacy":             {file, ours.SignLegacy(file, good), ""},
+		"the next key":       {file, next.Sign(file, good), ""},
+		"more in comment":    {file, ours.Sign(file, "timestamp:1 "+good+"\thashed"), ""},
+		"lines end with CR":  {file, bytes.ReplaceAll(ours.Sign(file, good), []byte("\n"), []byte("\r\n")), ""},
+		"another file":       {other, ours.Sign(file, good), "does not fit"},
+		"cut":                {file[:5], ours.Sign(file, good), "does not fit"},
+		"nobody's key":       {file, theirs.Sign(file, good), "signed by key " + key(t, theirs).ID()},
+		"a false name":       {file, twin.Sign(file, good), "does not fit"},
+		"older":              {file, ours.Sign(file, swap("v0.0.2", "v0.0.1")), "signed as version v0.0.1"},
+		"another machine":    {file, ours.Sign(file, swap("arch:amd64", "arch:arm64")), "signed as arch arm64"},
+		"another system":     {file, ours.Sign(file, swap("os:linux", "os:plan9")), "signed as os plan9"},
+		"another name":       {file, ours.Sign(file, swap("file:llmgw-agent", "file:llmgw-control")), "signed as file llmgw-control"},
+		"no version":         {file, ours.Sign(file, swap("version:v0.0.2", "")), "says no version"},
+		"two versions":       {file, ours.Sign(file, good+" version:v0.0.1"), "version twice"},
+		"comment exchanged":  {file, bytes.Replace(ours.Sign(file, swap("v0.0.2", "v0.0.1")), []byte("version:v0.0.1"), []byte("version:v0.0.2"), 1), "does not fit"},
 		"nothing":            {file, nil, "cannot be read"},
 		"no signature":       {file, []byte("<html>not found</html>"), "cannot be read"},
-		"a short one":        {file, ours.sign(file, good, true)[:60], "cannot be read"},
-		"a very long one":    {file, append(ours.sign(file, good, true), make([]byte, MaxSignature)...), "a few hundred"},
-		"an empty file":      {nil, ours.sign(file, good, true), "does not fit"},
-		"no trusted comment": {file, bytes.Replace(ours.sign(file, good, true), []byte("trusted comment: v"), []byte("xx"), 1), "does not fit"},
+		"a short one":        {file, ours.Sign(file, good)[:60], "cannot be read"},
+		"a very long one":    {file, append(ours.Sign(file, good), make([]byte, MaxSignature)...), "a few hundred"},
+		"an empty file":      {nil, ours.Sign(file, good), "does not fit"},
+		"no trusted comment": {file, bytes.Replace(ours.Sign(file, good), []byte("trusted comment: v"), []byte("xx"), 1), "does not fit"},
 	} {
 		err := Verify(keys, want, c.file, c.sig)
 		if c.says == "" && err != nil || c.says != "" && (!errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: want %q, got %v", name, c.says, err)
 		}
 	}
-	if err := Verify(nil, want, file, ours.sign(file, good, true)); !errors.Is(err, ErrRefused) {
+	if err := Verify(nil, want, file, ours.Sign(file, good)); !errors.Is(err, ErrRefused) {
 		t.Errorf("without a key nothing is good, got %v", err)
 	}
 }
 
 func TestParseKey(t *testing.T) {
 	t.Parallel()
-	p := newPen(t)
-	for _, text := range []string{p.line(), p.line() + "\n", "untrusted comment: minisign public key\n" + p.line() + "\n"} {
-		if k, err := ParseKey(text); err != nil || k.ID() != p.key(t).ID() {
+	p := releasetest.NewPen()
+	for _, text := range []string{p.Key(), p.Key() + "\n", "untrusted comment: minisign public key\n" + p.Key() + "\n"} {
+		if k, err := ParseKey(text); err != nil || k.ID() != key(t, p).ID() {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for _, text := range []string{"", "RW", "secret", p.line()[:50], base64.StdEncoding.EncodeToString(make([]byte, 42))} {
+	for _, text := range []string{"", "RW", "secret", p.Key()[:50], base64.StdEncoding.EncodeToString(make([]byte, 42))} {
 		if _, err := ParseKey(text); err == nil || !strings.Contains(err.Error(), ".pub file") {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -56,7 +56,7 @@ func ParseKey(text string) (Key, error) {
 // ID names the key as minisign does.
 func (k Key) ID() string { return keyID(k.public.KeyId) }
 
-func keyID(id [8]byte) string { return fmt.Sprintf("%016X", binary.LittleEndian.Uint64(id[:])) }
+func keyID(id [8]byte) string { return fmt.Sprintf("%X", binary.LittleEndian.Uint64(id[:])) }
 
 // Verify answers nil when the file is what is wanted, signed by one of the keys.
 // Errors match ErrRefused.
