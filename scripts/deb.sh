@@ -44,6 +44,8 @@ pack() {
 	install -m 644 docs/install.md "$root/usr/share/doc/$name/"
 	gzip -9n <CHANGELOG.md >"$root/usr/share/doc/$name/changelog.gz"
 	if [ "$name" = llmgw-agent ]; then
+		# What stands before engines is there once for each of them: small, with none of the agent's code.
+		CGO_ENABLED=0 "$go" build -trimpath -ldflags "-s -w" -o "$root/usr/bin/llmgw-gate" ./cmd/llmgw-gate
 		install -D -m 755 scripts/get-llama-server.sh "$root/usr/share/llmgw/get-llama-server.sh"
 	fi
 	local script

@@ -4,7 +4,7 @@
 // place of whatever credentials came, counts what is in flight, and takes nothing
 // new while it drains.
 //
-// It runs in a process of its own, `llmgw-agent gate`, beside the engine, so that
+// It runs in a process of its own, llmgw-gate, beside the engine, so that
 // neither the end nor the upgrade of the agent ends a request. It knows no model
 // and no replica, keeps nothing on disk, and reads two files: its configuration,
 // once, and the node's certificate for gates, again whenever that has changed.

@@ -40,7 +40,7 @@ func outside(t *testing.T) string {
 // theGate is the pid of the one gate of a node; 0: there is none.
 func (n *node) theGate() int {
 	for pid, command := range n.engines() {
-		if strings.Contains(command, " gate ") {
+		if strings.Contains(command, "llmgw-gate ") || strings.Contains(command, " gate ") {
 			return pid
 		}
 	}

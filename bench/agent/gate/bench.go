@@ -2,74 +2,43 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"llmgw.io/llmgw/bench/agent/figure"
 )
 
 // otherArgument makes this program the proxy that the gate is measured beside.
 const otherArgument = "reverse-proxy"
 
-// report prints the figures, writes them to a file where one is named, and says
+// report prints the figures, keeps them in a file where one is named, and says
 // whether every goal was met.
 func (b *bench) report(ctx context.Context, path string) (met bool, err error) {
-	rows, err := b.run(ctx)
+	list, err := b.run(ctx)
 	if err != nil {
 		return false, err
 	}
-	met = true
-	for _, r := range rows {
-		fmt.Println(r)
-		met = met && r.met()
-	}
-	if path == "" {
-		return met, nil
-	}
-	return met, writeRows(path, rows)
-}
-
-func writeRows(path string, rows []row) error {
-	b, err := json.MarshalIndent(rows, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(b, '\n'), 0o600)
-}
-
-// row is one figure, and what it must not exceed. Most zero: there is no goal.
-type row struct {
-	What string  `json:"what"`
-	Is   float64 `json:"is"`
-	Most float64 `json:"most,omitempty"`
-	Unit string  `json:"unit"`
-}
-
-func (r row) met() bool { return r.Most == 0 || r.Is <= r.Most }
-
-// String is the row as people read it.
-func (r row) String() string {
-	goal := ""
-	if r.Most > 0 {
-		goal = fmt.Sprintf("  goal <= %.4g  %s", r.Most, map[bool]string{true: "met", false: "MISSED"}[r.met()])
-	}
-	return fmt.Sprintf("%-52s %8.2f %-4s%s", r.What, r.Is, r.Unit, goal)
+	return figure.Report(os.Stdout, path, list)
 }
 
 // bench is one run.
 type bench struct {
-	agent           string
+	gate            string
 	streams, rounds int
 	span, pace      time.Duration
 }
 
 // figures are what one proxy took.
-type figures struct{ rest, open, chunk float64 } // MiB, MiB, µs of processor time
+type figures struct {
+	rest, open figure.Memory
+	chunk      float64 // µs of processor time
+}
 
-func (b *bench) run(ctx context.Context) ([]row, error) {
+func (b *bench) run(ctx context.Context) ([]figure.Figure, error) {
 	dir, err := os.MkdirTemp("", "llmgw-bench-gate-")
 	if err != nil {
 		return nil, err
@@ -84,13 +53,13 @@ func (b *bench) run(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, err := filepath.Abs(b.agent)
+	program, err := filepath.Abs(b.gate)
 	if err != nil {
 		return nil, err
 	}
 	var gate, other []figures
 	for range b.rounds { // in turn, so that a busy moment is borne by both
-		g, err := w.measure(ctx, b, agent, "gate")
+		g, err := w.measure(ctx, b, program)
 		if err != nil {
 			return nil, fmt.Errorf("the gate: %w", err)
 		}
@@ -104,15 +73,19 @@ func (b *bench) run(ctx context.Context) ([]row, error) {
 		return nil, errors.New("no round was wanted")
 	}
 	chunk := func(f figures) float64 { return f.chunk }
+	rest, open := func(f figures) float64 { return f.rest.RSS }, func(f figures) float64 { return f.open.RSS }
+	own := func(f figures) float64 { return f.open.Own }
 	mine, theirs := least(gate, chunk), least(other, chunk)
-	return []row{
-		{"gate: memory at rest", least(gate, func(f figures) float64 { return f.rest }), 20, "MiB"},
-		{fmt.Sprintf("gate: memory with %d streams", b.streams), least(gate, func(f figures) float64 { return f.open }), 0, "MiB"},
-		{"httputil.ReverseProxy with TLS: memory at rest", least(other, func(f figures) float64 { return f.rest }), 0, "MiB"},
-		{fmt.Sprintf("httputil.ReverseProxy with TLS: memory with %d streams", b.streams), least(other, func(f figures) float64 { return f.open }), 0, "MiB"},
-		{"gate: processor time of a chunk", mine, 0, "µs"},
-		{"httputil.ReverseProxy with TLS: the same", theirs, 0, "µs"},
-		{"gate: processor time of a chunk, ratio", mine / theirs, 1, "x"},
+	streams := fmt.Sprintf("with %d streams", b.streams)
+	return []figure.Figure{
+		figure.Goal("gate: memory at rest", least(gate, rest), 20, "MiB"),
+		figure.Goal("gate: memory "+streams, least(gate, open), 20, "MiB"),
+		figure.Plain("gate: of that, in no file", least(gate, own), "MiB"),
+		figure.Plain("httputil.ReverseProxy with TLS: memory at rest", least(other, rest), "MiB"),
+		figure.Plain("httputil.ReverseProxy with TLS: memory "+streams, least(other, open), "MiB"),
+		figure.Plain("gate: CPU of a chunk", mine, "µs"),
+		figure.Plain("httputil.ReverseProxy with TLS: CPU of a chunk", theirs, "µs"),
+		figure.Goal("gate: CPU of a chunk, of httputil.ReverseProxy's", mine/theirs, 1, "x"),
 	}, nil
 }
 

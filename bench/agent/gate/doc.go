@@ -4,6 +4,6 @@
 // figure beside its goal, and exits with 1 when one is missed.
 //
 // It is its own engine and its own clients. The gate is the real program, given by
-// -agent; the other proxy is this program again. It runs on Linux, whose /proc it
+// -gate; the other proxy is this program again. It runs on Linux, whose /proc it
 // reads. Start reading at main.go.
 package main

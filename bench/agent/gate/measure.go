@@ -9,24 +9,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"llmgw.io/llmgw/agent/gate"
+	"llmgw.io/llmgw/bench/agent/figure"
 )
 
-// clockTick is the unit of processor time in /proc, on every Linux there is.
-const clockTick = 10_000 // µs
-
-// measure runs a proxy by its program and first argument, and takes its figures.
-func (w *world) measure(ctx context.Context, b *bench, program, argument string) (figures, error) {
+// measure runs a proxy by its program and first arguments, and takes its figures.
+func (w *world) measure(ctx context.Context, b *bench, program string, first ...string) (figures, error) {
 	var f figures
 	address, err := w.write()
 	if err != nil {
 		return f, err
 	}
-	cmd := exec.CommandContext(ctx, program, argument, w.dir)
+	cmd := exec.CommandContext(ctx, program, append(first, w.dir)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		return f, err
@@ -39,7 +35,7 @@ func (w *world) measure(ctx context.Context, b *bench, program, argument string)
 		return f, err
 	}
 	pause(ctx, time.Second)
-	if f.rest, err = memory(cmd.Process.Pid); err != nil {
+	if f.rest, err = figure.MemoryOf(cmd.Process.Pid); err != nil {
 		return f, err
 	}
 	streams, cancel := context.WithCancel(ctx)
@@ -54,7 +50,7 @@ func (w *world) measure(ctx context.Context, b *bench, program, argument string)
 		return f, err
 	}
 	f.chunk = took
-	if f.open, err = memory(cmd.Process.Pid); err != nil {
+	if f.open, err = figure.MemoryOf(cmd.Process.Pid); err != nil {
 		return f, err
 	}
 	cancel()
@@ -63,13 +59,13 @@ func (w *world) measure(ctx context.Context, b *bench, program, argument string)
 
 // perChunk is the processor time of one chunk in µs, over a span of time.
 func (w *world) perChunk(ctx context.Context, pid int, span time.Duration) (float64, error) {
-	before, err := ticks(pid)
+	before, err := figure.TimeOf(pid)
 	if err != nil {
 		return 0, err
 	}
 	from := w.chunks.Load()
 	pause(ctx, span)
-	after, err := ticks(pid)
+	after, err := figure.TimeOf(pid)
 	if err != nil {
 		return 0, err
 	}
@@ -77,7 +73,7 @@ func (w *world) perChunk(ctx context.Context, pid int, span time.Duration) (floa
 	if n < 1000 {
 		return 0, fmt.Errorf("only %d chunks came in %s", n, span)
 	}
-	return float64(after-before) * clockTick / float64(n), nil
+	return float64((after - before).Microseconds()) / float64(n), nil
 }
 
 // write makes the folder of a gate that listens where nobody does, and gives the
@@ -114,24 +110,6 @@ func (w *world) untilUp(ctx context.Context, address string) error {
 		pause(ctx, 50*time.Millisecond)
 	}
 	return fmt.Errorf("it did not come up: %w", last)
-}
-
-// ticks is the processor time a process has used.
-func ticks(pid int) (int64, error) {
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat cannot be read", pid)
-	}
-	user, err := strconv.ParseInt(fields[11], 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	system, err := strconv.ParseInt(fields[12], 10, 64)
-	return user + system, err
 }
 
 // pause waits, or until ctx ends.
