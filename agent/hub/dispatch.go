@@ -23,39 +23,59 @@ type orders struct {
 // within an epoch, and begins at one.
 type nodeOrders struct {
 	version uint64
-	shards  []protocol.DesiredShard
+	shards  []*protocol.DesiredShard // ordered by name
 	builds  map[string]string
+}
+
+// version is the desired state's of a node.
+func (o *orders) version(node inventory.NodeID) uint64 {
+	if n := o.nodes[node]; n != nil {
+		return n.version
+	}
+	return 1
 }
 
 // of is the node's desired state. A node nothing is ordered for has version
 // one and an empty list: that is known, and not the same as not knowing.
 func (o *orders) of(node inventory.NodeID) protocol.Desired {
-	n := o.nodes[node]
-	if n == nil {
-		return protocol.Desired{Epoch: o.epoch, Version: 1, Shards: []protocol.DesiredShard{}}
+	d := protocol.Desired{Epoch: o.epoch, Version: 1, Shards: []protocol.DesiredShard{}}
+	if n := o.nodes[node]; n != nil {
+		d.Version, d.Engines = n.version, n.builds
+		for _, s := range n.shards {
+			d.Shards = append(d.Shards, *s)
+		}
 	}
-	return protocol.Desired{Epoch: o.epoch, Version: n.version, Shards: n.shards, Engines: n.builds}
+	return d
 }
 
 // Dispatch makes the replicas what is desired, whole, and wakes the polls of
 // the nodes it changes. It does not wait for agents. An older epoch than the
-// last one is refused with an error that matches ErrStale.
+// last one is refused with an error that matches ErrStale. The replicas, and what
+// they refer to, are the hub's from then on.
 func (h *Hub) Dispatch(_ context.Context, epoch int64, replicas []reconciler.Replica) error {
+	h.dispatching.Lock()
+	defer h.dispatching.Unlock()
 	fleet := h.cfg.Registry.Snapshot()
-	next := map[inventory.NodeID]*nodeOrders{}
+	next := make(map[inventory.NodeID]*nodeOrders, len(replicas))
+	now := make(map[reconciler.ReplicaID]*written, len(replicas))
 	for i := range replicas {
 		r := &replicas[i]
-		for _, s := range r.Shards {
+		w := h.desired(r, fleet)
+		now[r.ID] = w
+		for j, s := range r.Shards {
 			n := next[s.Spot.Node]
 			if n == nil {
 				n = &nodeOrders{}
 				next[s.Spot.Node] = n
 			}
-			n.shards = append(n.shards, desiredShard(r, s, fleet, h.cfg.EngineKey))
+			n.shards = append(n.shards, w.shards[j])
 		}
 	}
+	h.written = now
 	for _, n := range next {
-		slices.SortFunc(n.shards, func(a, b protocol.DesiredShard) int { return cmp.Compare(a.Shard, b.Shard) })
+		if len(n.shards) > 1 {
+			slices.SortFunc(n.shards, func(a, b *protocol.DesiredShard) int { return cmp.Compare(a.Shard, b.Shard) })
+		}
 	}
 	// Engines are installed before the first replica is placed, which needs one.
 	for _, node := range fleet.Nodes() {
@@ -64,7 +84,7 @@ func (h *Hub) Dispatch(_ context.Context, epoch int64, replicas []reconciler.Rep
 			continue
 		}
 		if next[node.ID] == nil {
-			next[node.ID] = &nodeOrders{shards: []protocol.DesiredShard{}}
+			next[node.ID] = &nodeOrders{}
 		}
 		next[node.ID].builds = maps.Clone(builds)
 	}
@@ -83,52 +103,64 @@ func (h *Hub) replace(epoch int64, next map[inventory.NodeID]*nodeOrders) error 
 		same = epoch == h.orders.epoch
 		last = h.orders.nodes
 	}
-	number(next, last, same)
-	// A node whose last order went keeps its version, or an agent that has
-	// version 7 would be sent version 1 twice.
-	for id, n := range last {
-		if same && next[id] == nil {
-			next[id] = emptied(n)
-		}
-	}
+	changed := number(next, last, same)
 	h.orders = &orders{epoch: epoch, nodes: next}
-	for id, s := range h.sessions {
-		if !same || changed(last[id], next[id]) {
-			s.rouse()
+	if same {
+		for _, id := range changed {
+			if s := h.sessions[id]; s != nil {
+				s.rouse()
+			}
 		}
+		return nil
+	}
+	for _, s := range h.sessions {
+		s.rouse()
 	}
 	return nil
 }
 
 // number gives each node's orders the last version, or the next when they
-// differ.
-func number(next, last map[inventory.NodeID]*nodeOrders, same bool) {
+// differ, and returns the nodes whose orders do. Another epoch numbers anew.
+func number(next, last map[inventory.NodeID]*nodeOrders, same bool) (changed []inventory.NodeID) {
 	for id, n := range next {
 		switch was := last[id]; {
 		case !same:
 			n.version = 1
+			continue
 		case was == nil:
 			n.version = 2 // one was the empty list
-		case reflect.DeepEqual(was.shards, n.shards) && maps.Equal(was.builds, n.builds):
+		case sameShards(was.shards, n.shards) && maps.Equal(was.builds, n.builds):
 			n.version = was.version
+			continue
 		default:
 			n.version = was.version + 1
 		}
+		changed = append(changed, id)
 	}
+	if !same {
+		return nil
+	}
+	// A node whose last order went keeps its version, or an agent that has
+	// version 7 would be sent version 1 twice.
+	for id, n := range last {
+		if next[id] != nil {
+			continue
+		}
+		if next[id] = emptied(n); next[id] != n {
+			changed = append(changed, id)
+		}
+	}
+	return changed
+}
+
+// sameShards looks at what was written anew alone.
+func sameShards(a, b []*protocol.DesiredShard) bool {
+	return slices.EqualFunc(a, b, func(a, b *protocol.DesiredShard) bool { return a == b || reflect.DeepEqual(*a, *b) })
 }
 
 func emptied(n *nodeOrders) *nodeOrders {
 	if len(n.shards) == 0 && len(n.builds) == 0 {
 		return n
 	}
-	return &nodeOrders{version: n.version + 1, shards: []protocol.DesiredShard{}}
-}
-
-func changed(was, is *nodeOrders) bool {
-	switch {
-	case was == nil || is == nil:
-		return was != is
-	default:
-		return was.version != is.version
-	}
+	return &nodeOrders{version: n.version + 1}
 }

@@ -72,6 +72,7 @@ func (h *Hub) sync(ctx context.Context, c caller, in protocol.Sync) (protocol.De
 	if err := h.takeReport(c, in); err != nil {
 		return protocol.Desired{}, err
 	}
+	in.Facts, in.Shards = nil, nil // what was told is in the registry, and a poll waits for long
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h.beginPoll(s, cancel)
@@ -150,10 +151,10 @@ func (h *Hub) current(s *session, node inventory.NodeID, in protocol.Sync, anywa
 	if h.orders == nil {
 		return protocol.Desired{}, false, s.wake
 	}
-	d := h.orders.of(node)
-	if d.Version == in.Version && d.Epoch == in.Epoch && len(s.queue) == 0 && !anyway {
-		return d, false, s.wake
+	if h.orders.version(node) == in.Version && h.orders.epoch == in.Epoch && len(s.queue) == 0 && !anyway {
+		return protocol.Desired{}, false, s.wake
 	}
+	d := h.orders.of(node)
 	now := time.Now()
 	for _, a := range s.queue {
 		if now.Before(a.deadline) {

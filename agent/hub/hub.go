@@ -13,6 +13,7 @@ import (
 	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/internal/pki"
 	"llmgw.io/llmgw/inventory"
+	"llmgw.io/llmgw/placement/reconciler"
 )
 
 // Config is what a Hub needs.
@@ -93,6 +94,11 @@ type Hub struct {
 	trust *pki.Trust
 	joins *rate.Limiter
 	list  revoked
+
+	// dispatching keeps orders one after the other. It is taken before mu.
+	dispatching sync.Mutex
+	// written are the replicas that were last dispatched, as agents read them.
+	written map[reconciler.ReplicaID]*written
 
 	mu       sync.Mutex
 	sessions map[inventory.NodeID]*session

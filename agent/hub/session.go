@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"crypto/x509"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,8 +13,9 @@ import (
 )
 
 // session is what the hub knows of one node's agent since this process started.
-// The hub's lock guards it, but for limit, open and cut.
+// The hub's lock guards it, but for node, limit, open and cut.
 type session struct {
+	node  inventory.NodeID
 	limit *rate.Limiter
 	// open are exchanges that run now.
 	open atomic.Int32
@@ -24,6 +26,8 @@ type session struct {
 	// reports is held while a report goes to the registry, so that none
 	// overtakes another there. It is taken before the hub's lock.
 	reports sync.Mutex
+	// shown is the newest certificate of the node that was found good. Nil: none.
+	shown *x509.Certificate
 	// run and rev are of the newest list of shards that was taken.
 	run string
 	rev uint64
@@ -50,6 +54,7 @@ func (h *Hub) session(node inventory.NodeID) *session {
 	s := h.sessions[node]
 	if s == nil {
 		s = &session{
+			node:  node,
 			limit: rate.NewLimiter(rate.Limit(h.cfg.Limits.PerSecond), h.cfg.Limits.Burst),
 			wake:  make(chan struct{}),
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"llmgw.io/llmgw/agent/protocol"
 	"llmgw.io/llmgw/internal/pki"
 )
 
@@ -22,7 +23,10 @@ func (h *Hub) Server(hosts []string) (*http.Server, error) {
 		Handler: h.Handler(), TLSConfig: conf,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 		// A machine that vanished is noticed, and its poll ended.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
+		// Both ends send headers whole each time: there are few, and two tables for each
+		// of thousands of connections are much memory. Who sends decides: a table that
+		// the reader makes smaller breaks what was sent before he said so.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, MaxEncoderHeaderTableSize: protocol.HeaderTable},
 	}, nil
 }
 

@@ -18,6 +18,9 @@ const (
 const (
 	// MaxFrame bounds every body but a streamed answer, in bytes.
 	MaxFrame = 4 << 20
+	// HeaderTable is how many bytes each end remembers of the headers it sent: none,
+	// since zero would mean a default.
+	HeaderTable = 1
 	// BeatEvery is how often an agent beats; SampleEvery how often a beat
 	// carries a measurement.
 	BeatEvery   = 5 * time.Second

@@ -1,7 +1,6 @@
 package uplink
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -174,10 +173,11 @@ func (c *Client) call(ctx context.Context, path string, in, out any) error {
 	}
 	for hop := 0; ; hop++ {
 		addr := c.address()
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, addr+path, bytes.NewReader(data))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, addr+path, http.NoBody)
 		if err != nil {
 			return err
 		}
+		inPieces(req, data)
 		req.Header.Set("Content-Type", "application/json")
 		err = c.do(req, out)
 		var refusal *protocol.Error

@@ -46,8 +46,32 @@ func transportWith(conf *tls.Config) http.RoundTripper {
 		IdleConnTimeout:     2 * time.Minute,
 		MaxIdleConnsPerHost: 4,
 		// A connection that died without a word is found before a poll would be.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, MaxEncoderHeaderTableSize: protocol.HeaderTable},
 	}
+}
+
+// pieceBytes is how much of a body is sent in one frame. A server keeps a buffer
+// as large as the largest frame for as long as a connection lasts, and the control
+// plane has a connection of every agent.
+const pieceBytes = 2 << 10
+
+// inPieces gives a request its body.
+func inPieces(req *http.Request, data []byte) {
+	req.ContentLength = int64(len(data))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(&pieces{data}), nil }
+	req.Body = io.NopCloser(&pieces{data})
+}
+
+// pieces is what is left of a body. HTTP/2 makes a frame of what is read at once.
+type pieces struct{ left []byte }
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if len(p.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), pieceBytes)], p.left)
+	p.left = p.left[n:]
+	return n, nil
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -28,8 +28,8 @@ type Fleet interface {
 }
 
 // Dispatcher delivers what is desired to the agents. It is given the whole of
-// it every time, so a repetition is harmless; it keeps the slice. It does not
-// wait for agents.
+// it every time, so a repetition is harmless; it keeps the slice, and what the
+// replicas refer to does not change afterwards. It does not wait for agents.
 type Dispatcher interface {
 	Dispatch(ctx context.Context, epoch int64, replicas []reconciler.Replica) error
 }
