@@ -32,6 +32,9 @@ func (n *nodes) FabricTest(ctx context.Context, in view.FabricTestRequest) (view
 	v := view.FabricTestResult{
 		From: in.From, To: in.To, Fabric: in.Fabric, Method: o.Method, Gbps: o.Gbps, LatencyUSP50: o.P50US, LatencyUSP99: o.P99US, OK: o.OK, Text: o.Text,
 	}
+	if o.Fabric != "" {
+		v.Fabric = o.Fabric
+	}
 	if o.ExpectedGbps > 0 {
 		v.ExpectedGbps = &o.ExpectedGbps
 	}

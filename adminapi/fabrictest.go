@@ -25,7 +25,7 @@ func testRoutes() []route {
 	return []route{{
 		method: http.MethodPost, pattern: "/fabric-test", name: "fabric.test", op: "FabricTest", scope: auth.Operate, needs: testsPart,
 		summary: "Measure the network between two nodes",
-		description: "One node listens on a port from 18900 to 18999 for the time of the test, the other sends by several streams of TCP, and small echoes are timed. " +
+		description: "One node listens on a port from 18900 to 18999 for the time of the test, the other sends: by ib_write_bw where both have it and share an InfiniBand fabric, else by several streams of TCP, and text says why; small echoes are timed. " +
 			"It fills the network meanwhile. A node is in one test at a time, and an agent that lacks the feature fabric-test answers 409.",
 		what: "the fabric test", limit: oneField, long: testWait, endpoint: takes((*API).fabricTest),
 	}}

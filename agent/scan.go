@@ -17,6 +17,9 @@ func (a *Agent) features() []string {
 	if a.cfg.Upgrader != nil {
 		f = append(f, string(protocol.AskUpgrade))
 	}
+	if a.tester.IBWrite() {
+		f = append(f, protocol.FeatureIBWrite)
+	}
 	return f
 }
 

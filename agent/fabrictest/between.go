@@ -24,6 +24,9 @@ const (
 	// processors, so it stays below what a fast port carries; a cable, a switch
 	// or a route that is wrong shows as much less than half.
 	goodShare = .5
+	// goodShareIB is that of ib_write_bw, which spends no processors: what headers take
+	// is less, and a bus that is too narrow for its adapter shows.
+	goodShareIB = .75
 )
 
 // ErrNoRoute says that the two nodes have no way to each other that can be tested.
@@ -39,8 +42,9 @@ type Asker interface {
 // Question is what is to be measured: from From, which sends, to To.
 type Question struct {
 	From, To *inventory.Node
-	// Fabric is a declared name or the identity of a physical network. Empty: the
-	// way between the management addresses.
+	// Fabric is a declared name or the identity of a physical network. Empty: an
+	// InfiniBand fabric that both are on, where both have ib_write_bw; else the way
+	// between the management addresses.
 	Fabric string
 	// Seconds is how long is sent. Zero: DefaultSeconds.
 	Seconds int
@@ -49,6 +53,8 @@ type Question struct {
 // Outcome is what was measured.
 type Outcome struct {
 	Method string
+	// Fabric is the one that was tested, where that was not the question's to say.
+	Fabric string
 	Gbps   float64
 	// P50US and P99US are microseconds of an echo, both ways.
 	P50US, P99US float64
@@ -61,31 +67,79 @@ type Outcome struct {
 	Text string
 }
 
-// Between has two nodes test the network between them. Errors match ErrNoRoute or
-// are the asker's.
+// Between has two nodes test the network between them: by ib_write_bw where they share
+// an InfiniBand fabric and both have it, else by TCP. Errors match ErrNoRoute or are
+// the asker's.
 func Between(ctx context.Context, a Asker, q Question) (Outcome, error) {
 	if q.Seconds == 0 {
 		q.Seconds = DefaultSeconds
 	}
+	secret, why := rand.Text(), ""
+	p, shared := pairOf(q)
+	if shared {
+		why = unfit(q)
+	}
+	if shared && why == "" {
+		gbps, err := byAdapters(ctx, a, q, p, secret)
+		if err == nil {
+			echoes, err := timed(ctx, a, q, secret)
+			return judgeIB(q, p, gbps, echoes, err), nil
+		}
+		if ctx.Err() != nil {
+			return Outcome{}, err
+		}
+		why = "ib_write_bw could not be used: " + err.Error()
+	}
+	if q.Fabric == "" {
+		why = "" // nobody asked for a fabric
+	}
 	w, err := find(q)
+	if err != nil {
+		if why != "" {
+			err = fmt.Errorf("%w; %s", err, why)
+		}
+		return Outcome{}, err
+	}
+	got, err := byTCP(ctx, a, q, w, secret, streams)
 	if err != nil {
 		return Outcome{}, err
 	}
+	o := judge(q, w, got)
+	if why != "" {
+		o.Text += "; " + why
+	}
+	return o, nil
+}
+
+// timed has echoes timed, by the network of the fabric where that speaks IP, else by
+// the way between the management addresses.
+func timed(ctx context.Context, a Asker, q Question, secret string) (protocol.FabricTestReport, error) {
+	w, err := find(q)
+	if err != nil {
+		q.Fabric = ""
+		w, err = find(q)
+	}
+	if err != nil {
+		return protocol.FabricTestReport{}, err
+	}
+	q.Seconds = 1
+	return byTCP(ctx, a, q, w, secret, 1)
+}
+
+// byTCP has a way tested by so many streams.
+func byTCP(ctx context.Context, a Asker, q Question, w way, secret string, wide int) (got protocol.FabricTestReport, err error) {
 	args := protocol.FabricTestArgs{
-		Role: protocol.FabricTestListen, Secret: rand.Text(), Address: w.address, Interface: w.to, Streams: streams, Seconds: q.Seconds,
+		Role: protocol.FabricTestListen, Secret: secret, Address: w.address, Interface: w.to, Streams: wide, Seconds: q.Seconds,
 	}
 	within := time.Duration(q.Seconds)*time.Second + protocol.FabricTestSlack
-	var at, got protocol.FabricTestReport
+	var at protocol.FabricTestReport
 	// The end that listens answers at once and goes on; it has the time that the
 	// other needs to be asked, beside that of the test.
 	if err := a.Ask(ctx, q.To.ID, protocol.AskFabricTest, args, within+protocol.FabricTestSlack, &at); err != nil {
-		return Outcome{}, err
+		return got, err
 	}
 	args.Role, args.Address, args.Port, args.Interface = protocol.FabricTestDial, at.Address, at.Port, w.from
-	if err := a.Ask(ctx, q.From.ID, protocol.AskFabricTest, args, within, &got); err != nil {
-		return Outcome{}, err
-	}
-	return judge(q, w, got), nil
+	return got, a.Ask(ctx, q.From.ID, protocol.AskFabricTest, args, within, &got)
 }
 
 // way is how two nodes reach each other.

@@ -33,13 +33,18 @@ func (t *Tester) Dial(ctx context.Context, args protocol.FabricTestArgs) (protoc
 	if _, err := netip.ParseAddr(args.Address); err != nil {
 		return none, errors.New("a fabric test needs the address of the other end")
 	}
-	if !t.busy.CompareAndSwap(false, true) {
-		return none, ErrBusy
-	}
-	defer t.busy.Store(false)
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(args.Seconds)*time.Second+protocol.FabricTestSlack)
 	defer cancel()
-	report, err := measure(ctx, args)
+	release, err := t.take(args.Secret, cancel)
+	if err != nil {
+		return none, err
+	}
+	defer release()
+	by := measure
+	if args.Device != "" {
+		by = t.dialIB
+	}
+	report, err := by(ctx, args)
 	if err != nil {
 		return none, fmt.Errorf("the test with %s failed: %w", hostPort(args.Address, args.Port), err)
 	}

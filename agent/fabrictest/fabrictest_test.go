@@ -141,10 +141,12 @@ func TestANodeIsInOneTestAtATime(t *testing.T) {
 	if at := l.Report(); at.Port < protocol.FabricTestPortMin || at.Port > protocol.FabricTestPortMax {
 		t.Errorf("it listens on %d", at.Port)
 	}
-	if _, err := end.Listen(args); !errors.Is(err, ErrBusy) {
+	other := args
+	other.Secret = "a secret of another test"
+	if _, err := end.Listen(other); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second one that listens: want %v, got %v", ErrBusy, err)
 	}
-	if _, err := end.Dial(t.Context(), args); !errors.Is(err, ErrBusy) {
+	if _, err := end.Dial(t.Context(), other); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second one that dials: want %v, got %v", ErrBusy, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

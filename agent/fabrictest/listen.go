@@ -2,6 +2,7 @@ package fabrictest
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -36,15 +37,63 @@ var (
 	ErrStranger = errors.New("the other end does not know the secret of this test")
 )
 
-// Tester is one node's end of tests, one at a time. The zero value is ready.
-type Tester struct{ busy atomic.Bool }
+// Tester is one node's end of tests, one at a time. The zero value is ready; it is not
+// copied.
+type Tester struct {
+	// Program is the path of ib_write_bw. Empty: it is looked for.
+	Program string
+
+	mu sync.Mutex
+	// secret is that of the test that runs, end ends it, and over is closed then. Nil:
+	// none runs.
+	secret string
+	end    func()
+	over   chan struct{}
+}
+
+// handover is how long the step before of a test may take to end.
+const handover = 5 * time.Second
+
+// take makes this node an end of a test, until release is called. What the same test
+// did here before is ended by end; another test is in the way.
+func (t *Tester) take(secret string, end func()) (release func(), err error) {
+	late := time.NewTimer(handover)
+	defer late.Stop()
+	for {
+		t.mu.Lock()
+		before, over := t.end, t.over
+		if over == nil {
+			over := make(chan struct{})
+			t.secret, t.end, t.over = secret, end, over
+			t.mu.Unlock()
+			return sync.OnceFunc(func() {
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				t.secret, t.end, t.over = "", nil, nil
+				close(over)
+			}), nil
+		}
+		same := subtle.ConstantTimeCompare([]byte(t.secret), []byte(secret)) == 1
+		t.mu.Unlock()
+		if !same {
+			return nil, ErrBusy
+		}
+		before()
+		select {
+		case <-over:
+		case <-late.C:
+			return nil, ErrBusy
+		}
+	}
+}
 
 // Listening is an end that waits for the other.
 type Listening struct {
-	t    *Tester
-	ln   *net.TCPListener
-	args protocol.FabricTestArgs
-	once sync.Once
+	ln      *net.TCPListener // nil: ib listens
+	ib      *ibRun
+	args    protocol.FabricTestArgs
+	report  protocol.FabricTestReport
+	release func()
 }
 
 // check says what is wrong with the arguments.
@@ -69,16 +118,37 @@ func (t *Tester) Listen(args protocol.FabricTestArgs) (*Listening, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !t.busy.CompareAndSwap(false, true) {
-		return nil, ErrBusy
+	ended := make(chan struct{})
+	end := sync.OnceFunc(func() { close(ended) })
+	release, err := t.take(args.Secret, end)
+	if err != nil {
+		return nil, err
+	}
+	l, err := t.open(args, at)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	go func() {
+		<-ended
+		l.stop()
+	}()
+	l.release = func() { end(); release() }
+	return l, nil
+}
+
+func (t *Tester) open(args protocol.FabricTestArgs, at netip.Addr) (*Listening, error) {
+	if args.Device != "" {
+		return t.listenIB(args, at)
 	}
 	ln, err := listen(at)
 	if err != nil {
-		t.busy.Store(false)
 		return nil, err
 	}
-	return &Listening{t: t, ln: ln, args: args}, nil
+	return &Listening{ln: ln, args: args, report: protocol.FabricTestReport{Address: at.String(), Port: tcpPort(ln)}}, nil
 }
+
+func tcpPort(ln *net.TCPListener) int { return int(ln.Addr().(*net.TCPAddr).AddrPort().Port()) }
 
 // own is the address of this node that is tested.
 func own(args protocol.FabricTestArgs) (netip.Addr, error) {
@@ -125,23 +195,41 @@ func listen(at netip.Addr) (*net.TCPListener, error) {
 }
 
 // Report says where it listens.
-func (l *Listening) Report() protocol.FabricTestReport {
-	at := l.ln.Addr().(*net.TCPAddr).AddrPort()
-	return protocol.FabricTestReport{Address: at.Addr().Unmap().String(), Port: int(at.Port())}
-}
+func (l *Listening) Report() protocol.FabricTestReport { return l.report }
 
 // Close ends it.
 func (l *Listening) Close() {
-	l.once.Do(func() {
-		_ = l.ln.Close()
-		l.t.busy.Store(false)
-	})
+	l.stop()
+	if l.ib != nil {
+		<-l.ib.done
+	}
+	l.release()
+}
+
+// stop has it end soon.
+func (l *Listening) stop() {
+	if l.ib != nil {
+		l.ib.end()
+		return
+	}
+	_ = l.ln.Close()
 }
 
 // Serve takes the connections of the test and answers when they have ended. It is
 // over at the end of ctx at the latest.
 func (l *Listening) Serve(ctx context.Context) error {
 	defer l.Close()
+	if l.ib != nil {
+		select {
+		case <-l.ib.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if l.ib.err != nil {
+			return fmt.Errorf("ib_write_bw: %s", l.ib.why())
+		}
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(l.args.Seconds)*time.Second+protocol.FabricTestSlack)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = l.ln.Close() })()

@@ -13,6 +13,10 @@ const (
 	FabricTestDial FabricTestRole = "dial"
 )
 
+// FeatureIBWrite is in the features of an agent whose node has ib_write_bw, beside
+// AskFabricTest.
+const FeatureIBWrite = "fabric-test-ib"
+
 const (
 	// FabricTestSeconds is the longest that one fabric test sends.
 	FabricTestSeconds = 30
@@ -38,6 +42,10 @@ type FabricTestArgs struct {
 	// Interface is the node's own network device that is tested. Empty: the one
 	// that the address leads to.
 	Interface string `json:"interface,omitempty"`
+	// Device and DevicePort are the node's own adapter and its port ("mlx5_0", 1), where
+	// ib_write_bw measures. Empty: streams of TCP do.
+	Device     string `json:"device,omitempty"`
+	DevicePort int    `json:"device_port,omitempty"`
 	// Streams is how many connections send at once, Seconds how long.
 	Streams int `json:"streams"`
 	Seconds int `json:"seconds"`
@@ -52,6 +60,8 @@ type FabricTestReport struct {
 	// Bytes is what the other end counted, TookUS until its counts were here.
 	Bytes  int64 `json:"bytes,omitempty"`
 	TookUS int64 `json:"took_us,omitempty"`
+	// Gbps is what ib_write_bw says that it measured.
+	Gbps float64 `json:"gbps,omitempty"`
 	// P50US and P99US are of the time of an echo, both ways, in microseconds.
 	P50US float64 `json:"p50_us,omitempty"`
 	P99US float64 `json:"p99_us,omitempty"`

@@ -56,6 +56,10 @@ func bodies() map[string]any {
 		"upgrade_result": protocol.UpgradeResult{From: "v1.2.2", To: "v1.2.3", Last: &inventory.Upgrade{From: "v1.2.1", To: "v1.2.2", State: inventory.UpgradeDone, Since: at}},
 		"collect_args":   protocol.CollectArgs{Paths: []string{"0123456789abcdef0123456789abcdef"}},
 		"collect_result": protocol.CollectResult{Removed: []inventory.RemovedWeights{{Path: "0123456789abcdef0123456789abcdef", Bytes: 10}}, Kept: []inventory.KeptWeights{{Path: "x", Why: "shard m-1.0 has it"}}},
+		"fabrictest_args": protocol.FabricTestArgs{
+			Role: protocol.FabricTestDial, Secret: "S", Address: "10.0.0.2", Port: 18900, Interface: "ib0", Device: "mlx5_0", DevicePort: 1, Streams: 4, Seconds: 5,
+		},
+		"fabrictest_report": protocol.FabricTestReport{Address: "10.0.0.2", Port: 18900, Bytes: 9, TookUS: 8, Gbps: 390.5, P50US: 7.5, P99US: 20},
 	}
 }
 

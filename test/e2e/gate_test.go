@@ -150,8 +150,8 @@ func TestRemovedNode(t *testing.T) {
 	if err := os.WriteFile(config, []byte("limits: {node_unreachable: 8s, node_lost: 16s}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, at := startServe(t, "--config", config), outside(t)
-	a := p.startNodeAt("a", "", at)
+	p := startServe(t, "--config", config)
+	a := p.startNodeAt("a", "", outside(t))
 	p.add(simModel("m", scaling(1, 1), "--say", "word", "--output-tokens", "100000", "--inter-token-latency", "20ms"))
 	p.untilReady("m", 1)
 	gate := a.theGate()
@@ -159,7 +159,7 @@ func TestRemovedNode(t *testing.T) {
 	body.MaxTokens = 0
 	st := p.client().mustStream(t, body)
 	a.kill()
-	p.startNodeAt("b", "", at)
+	p.startNode("b", "") // at another address: nobody may call another's his own
 	p.untilNode("a", "lost")
 	until(t, "the model is ready on the other node", soon, func() (bool, any) {
 		rs := p.replicas("m")

@@ -46,7 +46,8 @@ func TestIPOverInfiniBand(t *testing.T) {
 		{"no adapter", merge(both, netDevice("ib0", "32", first), tree{"sys/class/net/ib0/device": ""}).with(nil), nil, [2]string{}},
 		{
 			"a partition of its own is the last choice",
-			merge(both, netDevice("ib0.8001", "32", tree{"dev_port": "0\n", "pkey": "0x8001\n"}), netDevice("ib9", "32", first)), nil, [2]string{"ib9", ""},
+			merge(both, netDevice("ib0.8001", "32", tree{"dev_port": "0\n", "pkey": "0x8001\n"}), netDevice("ib9", "32", first)), nil,
+			[2]string{"ib9", ""},
 		},
 		{
 			"unless it has an address and the others have none",
