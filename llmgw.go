@@ -109,6 +109,7 @@ var (
 	_ adminapi.Fabrics       = networks{}
 	_ adminapi.FabricTests   = (*nodes)(nil)
 	_ adminapi.Collector     = (*nodes)(nil)
+	_ adminapi.Upgrades      = (*nodes)(nil)
 	_ adminapi.Statics       = statics{}
 	_ adminapi.Choices       = choices{}
 	_ adminapi.Keys          = (*keys)(nil)

@@ -119,6 +119,15 @@ func (f *fakeLoop) Restart(_ context.Context, ids []reconciler.ReplicaID, mode r
 type fakeAgents struct {
 	logs func(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error)
 	test func(ctx context.Context, in view.FabricTestRequest) (view.FabricTestResult, error)
+	// upgrade nil takes every version.
+	upgrade func(node, version string) (*inventory.Upgrade, error)
+}
+
+func (f *fakeAgents) Upgrade(_ context.Context, node, version string) (*inventory.Upgrade, error) {
+	if f.upgrade != nil {
+		return f.upgrade(node, version)
+	}
+	return nil, nil
 }
 
 func (f *fakeAgents) Logs(ctx context.Context, node, shard string, tail int, follow bool) (io.ReadCloser, error) {
@@ -297,7 +306,7 @@ func tiny(name catalog.Name) catalog.Model {
 // node makes a node known that was just heard.
 func (h *house) node(id inventory.NodeID, devices ...inventory.Device) {
 	now := time.Now()
-	facts := inventory.Facts{Hostname: string(id), MemoryMB: 65536, CPUs: 16, Devices: devices, Engines: []inventory.Engine{{Name: "llamacpp", Build: "cpu"}}}
+	facts := inventory.Facts{Hostname: string(id), AgentVersion: "v0.0.1", MemoryMB: 65536, CPUs: 16, Devices: devices, Engines: []inventory.Engine{{Name: "llamacpp", Build: "cpu"}}}
 	h.registry.Apply(id, inventory.Report{Facts: &facts, Whole: true, At: now}, now)
 }
 

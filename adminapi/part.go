@@ -17,6 +17,7 @@ const (
 	fabricsPart part = "fabrics"
 	testsPart   part = "fabric_tests"
 	collectPart part = "collect"
+	upgradePart part = "upgrades"
 	usagePart   part = "usage"
 	recordsPart part = "requests"
 	choicesPart part = "choices"
@@ -47,6 +48,8 @@ func (p part) lacks() string {
 		return "this control plane has no connection to agents, so none can test a network"
 	case collectPart:
 		return "this control plane has no connection to agents, so none of them can be told to remove weights"
+	case upgradePart:
+		return "this control plane has no connection to agents, so none of them can be upgraded"
 	case usagePart:
 		return "this control plane keeps no usage, so there is nothing to sum"
 	case recordsPart:
@@ -72,9 +75,10 @@ func (a *API) wired() map[part]bool {
 	_, builds := a.cfg.Nodes.(Builds)
 	_, tests := a.cfg.NodeCalls.(FabricTests)
 	_, collects := a.cfg.NodeCalls.(Collector)
+	_, upgrades := a.cfg.NodeCalls.(Upgrades)
 	return map[part]bool{
 		noPart: true, catalogPart: a.cfg.Models != nil, clusterPart: a.cfg.Cluster != nil, ordersPart: a.cfg.Operator != nil && a.cfg.Cluster != nil,
-		nodesPart: a.cfg.Nodes != nil, agentsPart: a.cfg.NodeCalls != nil, collectPart: collects && a.cfg.Cluster != nil, usagePart: a.cfg.Usage != nil, recordsPart: records,
+		nodesPart: a.cfg.Nodes != nil, agentsPart: a.cfg.NodeCalls != nil, collectPart: collects && a.cfg.Cluster != nil, upgradePart: upgrades, usagePart: a.cfg.Usage != nil, recordsPart: records,
 		choicesPart: a.cfg.Choices != nil, buildsPart: builds, testsPart: tests, fabricsPart: a.cfg.Fabrics != nil && a.cfg.Cluster != nil,
 		keysPart: a.cfg.Keys != nil, auditPart: a.cfg.Audit != nil, adminPart: a.cfg.AdminTokens != nil, joinPart: a.cfg.JoinTokens != nil,
 	}

@@ -119,7 +119,7 @@ func Routes() []Route {
 
 // table is the one list of routes.
 func table() []route {
-	return slices.Concat(clusterRoutes(), nodeRoutes(), modelRoutes(), scalingRoutes(), replicaRoutes(), facilityRoutes(), fabricRoutes(), testRoutes(), weightsRoutes(), trafficRoutes(), keyRoutes(), tokenRoutes())
+	return slices.Concat(clusterRoutes(), nodeRoutes(), modelRoutes(), scalingRoutes(), replicaRoutes(), facilityRoutes(), fabricRoutes(), testRoutes(), upgradeRoutes(), weightsRoutes(), trafficRoutes(), keyRoutes(), tokenRoutes())
 }
 
 // code is the status of a good answer.

@@ -35,6 +35,12 @@ func (c *Client) SetBuild(ctx context.Context, id string, in view.NodeEngineRequ
 	return post[view.NodeEngineRequest](ctx, c, in, "nodes", id, "engines")
 }
 
+// UpgradeNode has a node's agent take a release, which may take minutes to fetch and
+// is not yet running when this returns.
+func (c *Client) UpgradeNode(ctx context.Context, id string, in view.NodeUpgradeRequest) (view.NodeUpgrade, error) {
+	return post[view.NodeUpgrade](ctx, c, in, "nodes", id, "upgrade")
+}
+
 // RemoveNode forgets a node that is gone.
 func (c *Client) RemoveNode(ctx context.Context, id string) (view.NodeRemoved, error) {
 	return remove[view.NodeRemoved](ctx, c, "nodes", id)

@@ -70,6 +70,7 @@ func (o outside) nodes() *cli.Command {
 		o.leaf(leaf{name: "drain", usage: "Move everything off a node, replacements first", args: node, flags: reason, ops: []string{"SetNodeState"}, do: nodeState("draining")}),
 		o.leaf(leaf{name: "label", usage: "Change the operators' labels of a node", args: []string{"NODE", "KEY=VALUE|KEY-"}, more: true, ops: []string{"SetLabels"}, do: labelNode}),
 		o.leaf(leaf{name: "engine", usage: "Choose the build of an engine on a node", args: []string{"NODE", "ENGINE", "BUILD"}, ops: []string{"SetBuild"}, do: setBuild}),
+		o.upgradeNodes(),
 		o.leaf(leaf{name: "rm", usage: "Remove a node for good", args: node, ops: []string{"RemoveNode"}, do: removeNode}),
 		o.leaf(leaf{name: "logs", usage: "Show the log of an agent or of one shard's engine", args: node, ops: []string{"NodeLogs"}, do: nodeLogs, flags: []cli.Flag{
 			&cli.StringFlag{Name: "shard", Usage: "the shard whose engine's log is wanted; the agent's own when left out"},

@@ -37,6 +37,7 @@ type Node struct {
 	OperatorLabels map[string]string `json:"operator_labels,omitempty"`
 	LastSeenAgo    string            `json:"last_seen_ago" doc:"a Go duration in whole seconds; empty before the first report"`
 	AgentVersion   string            `json:"agent_version,omitempty"`
+	Upgrade        *Upgrade          `json:"upgrade,omitempty" doc:"the agent's last upgrade; absent: there was none that still counts"`
 	Features       []string          `json:"features,omitzero" doc:"optional asks the agent understands; absent: too old to say"`
 	Replicas       int               `json:"replicas" doc:"replicas with a shard here"`
 	Load           *Load             `json:"load,omitempty" doc:"absent when older than a minute: unknown, not idle"`

@@ -25,7 +25,7 @@ func NodeOf(w World, n *inventory.Node) Node {
 		ID: string(n.ID), Hostname: f.Hostname, MgmtAddr: f.MgmtAddr, State: string(n.State()),
 		Labels: n.Labels(), OperatorLabels: n.Settings.Labels,
 		MemoryGB: gib(f.MemoryMB), CPUCount: f.CPUs, DiskFreeGB: diskFree(n, w.Now), DiskTotalGB: gib(f.DiskTotalMB),
-		OS: f.OS, Warnings: nodeWarnings(n), AgentVersion: f.AgentVersion, Features: f.Features,
+		OS: f.OS, Warnings: nodeWarnings(n), AgentVersion: f.AgentVersion, Upgrade: UpgradeOf(f.Upgrade), Features: f.Features,
 		LastSeenAgo: ago(n.LastSeen, w.Now), Replicas: replicasOn(n),
 		Location: locationOf(n), Load: loadOf(n, w.Now), EngineBuilds: buildsOf(n, w.Stored),
 		NVLinkDomain: n.NVLinkDomain(), IMEX: f.IMEX, IMEXChannels: f.IMEXChannels,

@@ -38,7 +38,8 @@ func fullNode() *inventory.Node {
 				{HCA: "mlx5_1", Port: 1, State: "DOWN", PhysState: "Polling", SMError: "sminfo is not installed"},
 			},
 			IMEX: inventory.IMEXReady, IMEXChannels: ptr(0), Driver: "580.95.05", CUDA: "13.0",
-			Disks: []inventory.Disk{{Mount: "/var/lib/llmgw", Source: "/dev/nvme0n1", Type: "xfs", FreeMB: 5000, TotalMB: 7340032}, {Mount: "/nfs", Source: "nas:/models", Type: "nfs4", Shared: true, FreeMB: 1 << 20, TotalMB: 1 << 24}},
+			Disks:   []inventory.Disk{{Mount: "/var/lib/llmgw", Source: "/dev/nvme0n1", Type: "xfs", FreeMB: 5000, TotalMB: 7340032}, {Mount: "/nfs", Source: "nas:/models", Type: "nfs4", Shared: true, FreeMB: 1 << 20, TotalMB: 1 << 24}},
+			Upgrade: &inventory.Upgrade{From: "v1.1.0", To: "v1.2.0", State: inventory.UpgradeFailed, Error: "v1.2.0 was not answered", Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 			Provision: []inventory.EngineInstall{
 				{Engine: "vllm", Build: "cu130", Version: "0.15.0", State: inventory.InstallFetching, Percent: ptr(40), Since: now.Add(-time.Minute)},
 				{Engine: "sglang", State: inventory.InstallFailed, Error: "The driver is too old; install 580 or newer.", Since: now.Add(-time.Hour)},
