@@ -41,6 +41,8 @@ HARNESS ?=
 TRACES ?=
 OPENB ?=
 PEERS ?=
+VERSION ?=
+KEY ?=
 
 .PHONY: help
 help: ## Print this list.
@@ -143,6 +145,11 @@ llama: ## Get a real llama-server for the tests, where the host is a Debian.
 .PHONY: fabric-tools
 fabric-tools: ## Install the tools for the tests of fabrics, where root runs this on a Debian.
 	@scripts/get-fabric-tools.sh
+
+.PHONY: release
+release: ## Build the agent as a release and sign it; VERSION=v1.2.3 KEY=secret key of minisign (docs/upgrade.md).
+	@[ -n "$(VERSION)" ] && [ -n "$(KEY)" ] || { echo "Say which: make release VERSION=v1.2.3 KEY=release.key"; exit 2; }
+	@scripts/release.sh $(GO) "$(VERSION)" "$(KEY)"
 
 .PHONY: deb
 deb: ## Build the Debian packages into dist/.

@@ -32,7 +32,7 @@ func upgradeRoutes() []route {
 		method: http.MethodPost, pattern: "/nodes/{id}/upgrade", name: "nodes.upgrade", op: "UpgradeNode", scope: auth.Operate, needs: upgradePart,
 		summary: "Upgrade a node's agent to a release",
 		description: "The agent fetches the release from where its own configuration says, and verifies it. The answer says that it has taken it, which is not yet running: the node's agent_version and upgrade tell. " +
-			"Engines go on. A version that the control plane does not hear from within a minute is taken back by itself. Versions only rise.",
+			"Engines go on. A version that the control plane does not hear from in time is taken back by itself. Versions only rise.",
 		what: "the upgrade request", limit: oneField, long: upgradeWait, endpoint: takes((*API).upgradeNode),
 	}}
 }

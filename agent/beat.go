@@ -99,6 +99,9 @@ func (a *Agent) beat(ctx context.Context, seq uint64, samples <-chan inventory.S
 	}
 	a.heard()
 	a.answered.note(byBeat)
+	if hash != "" && ans.Want == "" {
+		a.answered.note(byPoll) // one that has brought these facts, and waits for news
+	}
 	a.board.heard(rev)
 	switch ans.Want {
 	case protocol.WantFacts, protocol.WantAll:

@@ -100,8 +100,8 @@ type Upgrader interface {
 	// Upgrade brings a version, proves it, and puts it in place. Nil: it is to take
 	// over, so Run ends with upgrade.ErrTaken. An error is a sentence for people.
 	Upgrade(ctx context.Context, version string) error
-	// Healthy is called once the control plane has answered a beat and a poll, and
-	// again after an error.
+	// Healthy is called once the control plane has answered a beat and has this
+	// agent's facts, and again after an error.
 	Healthy() error
 	// Status is how the last upgrade goes or went. Nil: there was none.
 	Status() *inventory.Upgrade

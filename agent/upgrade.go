@@ -34,7 +34,8 @@ func (a *Agent) answerUpgrade(ctx context.Context, ask protocol.Ask) {
 	a.leave(upgrade.ErrTaken)
 }
 
-// byBeat and byPoll are how the control plane answers.
+// byBeat and byPoll are how the control plane answers. A poll that it took counts
+// before it is answered, which may be half a minute later.
 const (
 	byBeat = 1 << iota
 	byPoll

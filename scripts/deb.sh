@@ -41,7 +41,7 @@ pack() {
 	install -m 644 "$unit" "$root/usr/lib/systemd/system/"
 	install -m "$4" "packaging/deb/$3" "$root/etc/llmgw/$3"
 	install -m 644 LICENSE "$root/usr/share/doc/$name/copyright"
-	install -m 644 docs/install.md "$root/usr/share/doc/$name/"
+	install -m 644 docs/install.md docs/upgrade.md "$root/usr/share/doc/$name/"
 	gzip -9n <CHANGELOG.md >"$root/usr/share/doc/$name/changelog.gz"
 	if [ "$name" = llmgw-agent ]; then
 		# What stands before engines is there once for each of them: small, with none of the agent's code.

@@ -108,7 +108,7 @@ func (o outside) leaf(l leaf) *cli.Command {
 	return &cli.Command{
 		Name: l.name, Usage: l.usage, ArgsUsage: text, Flags: l.flags, Metadata: map[string]any{Operations: l.ops},
 		Action: func(ctx context.Context, c *cli.Command) error {
-			if n := c.Args().Len(); n < len(l.args) && !(l.none && n == 0) || n > len(l.args) && !l.more {
+			if n := c.Args().Len(); n < len(l.args) && (n > 0 || !l.none) || n > len(l.args) && !l.more {
 				return usagef("%s takes %s, and %d were given; see %s --help", c.FullName(), counted(l.args), c.Args().Len(), c.FullName())
 			}
 			s, err := o.open(c)

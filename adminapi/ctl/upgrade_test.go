@@ -154,7 +154,8 @@ func TestUpgradeGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleet{begun: map[string]time.Time{}, nodes: []view.Node{
-			{ID: "a", State: "ready", AgentVersion: "v0.0.2"}, {ID: "b", State: "ready", AgentVersion: "v0.0.1"},
+			{ID: "a", State: "ready", AgentVersion: "v0.0.2"},
+			{ID: "b", State: "ready", AgentVersion: "v0.0.1"},
 			{ID: "c", State: "ready", AgentVersion: "v0.0.2", Upgrade: &view.Upgrade{To: "v0.0.2", State: "done"}},
 		}}
 		var out bytes.Buffer

@@ -30,7 +30,8 @@ type Config struct {
 	// every upgrade is refused, and told which setting is missing.
 	Keys []string
 	// Trial is how long a new version may take until the control plane has answered
-	// it. Zero: a minute.
+	// it. Zero: 45 s, so that one that hangs is taken back before its node counts as
+	// lost, and nothing that runs there is placed elsewhere.
 	Trial time.Duration
 	// Attempts is how often one is started in that time. Zero: three times.
 	Attempts int
@@ -52,7 +53,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.Trial == 0 {
-		c.Trial = time.Minute
+		c.Trial = 45 * time.Second
 	}
 	if c.Attempts == 0 {
 		c.Attempts = 3

@@ -1,14 +1,17 @@
 package upgrade
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"llmgw.io/llmgw/internal/textbusy"
 )
@@ -27,6 +30,7 @@ const (
 // one has ended for good.
 func (l *Launcher) Run(ctx context.Context) error {
 	dir := Folder(l.Dir)
+	go reap(inherited())
 	hops, _ := strconv.Atoi(os.Getenv(hopsVariable))
 	for ctx.Err() == nil {
 		me, err := here(dir)
@@ -111,3 +115,38 @@ func own(info os.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid()) && info.Mode().Perm()&0o022 == 0
 }
+
+// inherited are the children of the program that this process was before: engines
+// that it started, and whatever else outlived it. It is called before this program
+// has any of its own.
+func inherited() []int {
+	var out []int
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // it is gone
+		}
+		// The name stands in brackets and may hold anything; state and parent follow.
+		if f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])); len(f) > 1 && f[1] == strconv.Itoa(os.Getpid()) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				out = append(out, pid)
+			}
+		}
+	}
+	return out
+}
+
+// reap takes note of the ends of children, so that nothing is left of them. Whoever
+// adopts them sees that they ended by other ways.
+func reap(children []int) {
+	for len(children) > 0 {
+		children = slices.DeleteFunc(children, func(pid int) bool {
+			got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
+			return got == pid || errors.Is(err, syscall.ECHILD)
+		})
+		time.Sleep(reapEvery)
+	}
+}
+
+const reapEvery = time.Second

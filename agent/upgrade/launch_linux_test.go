@@ -44,6 +44,12 @@ func TestUpgrades(t *testing.T) {
 	}
 	m.order("v0.0.4")
 	m.until("v0.0.4 is done", done("v0.0.4"))
+	pid, runs := m.engine()
+	if !runs {
+		t.Error("the engine that v0.0.1 started is gone")
+	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	m.until("nothing is left of the engine", func(beat) bool { _, left := m.engine(); return !left })
 	var have []string
 	entries, err := os.ReadDir(Folder(m.dir))
 	if err != nil {
@@ -197,6 +203,9 @@ func TestKilledUpgrade(t *testing.T) {
 			return ordered != nil && s.Phase != inventory.UpgradeTrial && b.state == s.Phase
 		})
 		ends[b.version]++
+		if _, runs := m.engine(); !runs {
+			t.Errorf("seed %d: the engine is gone", seed)
+		}
 		pid, _ := m.main()
 		for p, program := range m.processes() {
 			if p != b.pid && p != pid {

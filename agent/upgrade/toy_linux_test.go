@@ -94,6 +94,9 @@ func toyAgent(ctx context.Context, version, temper string) error {
 		}
 		pause(ctx, 5*time.Millisecond)
 	}
+	if err := toyEngine(dir); err != nil {
+		return err
+	}
 	key, _ := os.ReadFile(filepath.Join(dir, "key"))
 	trial, err := time.ParseDuration(os.Getenv("LLMGW_TOY_TRIAL"))
 	if err != nil {
@@ -112,6 +115,19 @@ func toyAgent(ctx context.Context, version, temper string) error {
 		pause(ctx, 10*time.Millisecond)
 	}
 	return nil
+}
+
+// toyEngine starts something that outlives the agent, the first time.
+func toyEngine(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "engine")); err == nil {
+		return nil
+	}
+	c := exec.Command("sleep", "1000000")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "engine"), []byte(strconv.Itoa(c.Process.Pid)), 0o600)
 }
 
 // toyBeat says what runs here, and does what is ordered.
@@ -234,6 +250,9 @@ func (m *machine) service(again bool) {
 			}
 			select {
 			case <-over:
+				if pid, runs := m.engine(); runs {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
 				if left := m.processes(); len(left) > 0 {
 					m.t.Errorf("processes are left behind: %v", left)
 				}
@@ -266,6 +285,15 @@ func (m *machine) processes() map[int]string {
 		}
 	}
 	return out
+}
+
+// engine is the process that the first agent started, and whether anything is left
+// of it.
+func (m *machine) engine() (pid int, left bool) {
+	b, _ := os.ReadFile(filepath.Join(m.dir, "engine"))
+	pid, _ = strconv.Atoi(string(b))
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	return pid, pid > 0 && err == nil
 }
 
 // beat is what the agent last said.

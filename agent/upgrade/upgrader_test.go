@@ -80,7 +80,7 @@ func TestUpgradeIsTaken(t *testing.T) {
 		t.Errorf("got %q %v, %v, %v", data, info.Mode(), err, statErr)
 	}
 	s, err := readState(u.dir)
-	if err != nil || s.Phase != inventory.UpgradeTrial || s.From != "v0.0.1" || s.Back != "" || s.Within != time.Minute || s.Most != 3 || !s.Installed.equal(u.me.have) {
+	if err != nil || s.Phase != inventory.UpgradeTrial || s.From != "v0.0.1" || s.Back != "" || s.Within != 45*time.Second || s.Most != 3 || !s.Installed.equal(u.me.have) {
 		t.Errorf("got %+v, %v", s, err)
 	}
 	if at, err := os.Readlink(filepath.Join(u.dir, linkName)); at != "v0.0.2" {

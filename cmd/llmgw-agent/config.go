@@ -80,7 +80,7 @@ type releasesFile struct {
 	// Keys are public keys of minisign (RW…), of which one must have signed.
 	Keys []string `json:"keys,omitempty"`
 	// Trial is how long a new version may take until the control plane has answered
-	// it, before the old one runs again. Empty: a minute.
+	// it, before the old one runs again. Empty: 45 s.
 	Trial string `json:"trial,omitempty"`
 }
 

@@ -33,6 +33,8 @@ func fleetSections() []section {
 			{what: "attempts to join", value: "{agent/hub Joins} a second, of all machines together", why: "nobody can guess tokens, or keep the authority busy"},
 			{what: "questions that wait for one node / until its answer begins", value: "{agent/hub Asks} / {agent/hub AskWait}", why: "an agent that hangs holds up a few people, and shortly"},
 			{what: "one log that is shown", value: "{agent/hub LogTime}, {agent/hub LogBytes:bytes}", why: "a followed log that was forgotten ends"},
+			{what: "trial of an agent's new version (`releases.trial`) / starts in that time", value: "{agent/upgrade Trial} / {agent/upgrade Attempts}", why: "the control plane hears from an agent within seconds; and a version that hangs is taken back before its node is lost"},
+			{what: "bringing an agent's new version / its size / the run that proves it", value: "{agent/protocol UpgradeTime} / {agent/upgrade MaxBytes:bytes} / {agent/upgrade Smoke}", why: "a slow network, and no more: nobody should wait for an agent that does not"},
 			{what: "revocations read again", value: "every {agent/hub Recheck}", why: "what another control plane removed is cut off here too"},
 		}},
 		{title: "Engines", rows: []row{
