@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -139,6 +140,72 @@ func TestFactsAreSentWhenWanted(t *testing.T) {
 		defer mu.Unlock()
 		if got := len(at); got < 8 || got > 13 {
 			t.Errorf("facts were sent %d times in ten minutes, want about one a minute", got)
+		}
+	})
+}
+
+// Facts that change again while a poll carries the ones before go with the next poll,
+// soon, and not when that one is answered: an engine that was just installed is what a
+// model waits for.
+func TestNewerFactsDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var got []string
+		var at []time.Time
+		c := &agenttest.Control{
+			SyncFunc: func(ctx context.Context, s protocol.Sync) (protocol.Desired, error) {
+				mu.Lock()
+				if s.Facts != nil {
+					got, at = append(got, s.Facts.OS), append(at, time.Now())
+				}
+				mu.Unlock()
+				select {
+				case <-time.After(protocol.PollAfter):
+				case <-ctx.Done():
+					return protocol.Desired{}, ctx.Err()
+				}
+				return protocol.Desired{Epoch: 1, Version: 1}, nil
+			},
+		}
+		system := "one"
+		p := &agenttest.Prober{FactsFunc: func(context.Context) inventory.Facts {
+			mu.Lock()
+			defer mu.Unlock()
+			return inventory.Facts{OS: system}
+		}}
+		a, err := agent.New(agent.Config{
+			Node: "n1", Control: c, Prober: p, Engines: []agent.Engine{&agenttest.Engine{}},
+			DataDir: t.TempDir(), MgmtAddr: "127.0.0.1", CgroupParent: "none",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- a.Run(ctx) }()
+		change := func(to string) {
+			mu.Lock()
+			system = to
+			mu.Unlock()
+			a.Look()
+			synctest.Wait()
+		}
+		synctest.Wait()
+		began := time.Now()
+		change("two") // while the poll with the first is open, and young
+		time.Sleep(10 * time.Second)
+		change("three")
+		a.Look() // with nothing new
+		time.Sleep(10 * time.Second)
+		mu.Lock()
+		if want := []string{"one", "two", "three"}; !slices.Equal(got, want) || at[1].Sub(began) > 2*time.Second || at[2].Sub(began) > 12*time.Second {
+			t.Errorf("want %q, each soon, got %q at %v", want, got, at)
+		}
+		mu.Unlock()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -94,6 +94,32 @@ func (a *Agent) poll(ctx context.Context) error {
 	return a.take(ctx, have, d)
 }
 
+// factsArrive is how long a poll that carries facts is left alone: given up before they
+// have arrived it would have been of no use.
+const factsArrive = time.Second
+
+// newer waits for facts that a poll does not carry. It reports false when the poll is
+// over before.
+func (a *Agent) newer(ctx context.Context, in protocol.Sync) bool {
+	if in.Facts != nil {
+		select {
+		case <-time.After(factsArrive):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for {
+		select {
+		case <-a.facts.poll:
+			if _, hash := a.facts.current(); in.Facts == nil || hash != in.FactsHash {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 // ask polls, and gives up when there are facts that should not wait for an
 // answer half a minute away.
 func (a *Agent) ask(ctx context.Context, in protocol.Sync) (protocol.Desired, error) {
@@ -101,15 +127,11 @@ func (a *Agent) ask(ctx context.Context, in protocol.Sync) (protocol.Desired, er
 	defer cancel()
 	ctx, give := context.WithCancelCause(ctx)
 	defer give(nil)
-	if in.Facts == nil {
-		go func() {
-			select {
-			case <-a.facts.poll:
-				give(errNewFacts)
-			case <-ctx.Done():
-			}
-		}()
-	}
+	go func() {
+		if a.newer(ctx, in) {
+			give(errNewFacts)
+		}
+	}()
 	d, err := a.cfg.Control.Sync(ctx, in)
 	if err != nil && ctx.Err() != nil {
 		return d, context.Cause(ctx)
