@@ -185,6 +185,10 @@ sim: ## Long simulations of placement and reconciling, and their laws; SEED=n re
 bench: ## Go benchmarks; BENCH=name for some.
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
+.PHONY: bench-agent
+bench-agent: build ## What nodes cost: an agent at rest and killed, a gate, a hub of 10,000 agents (4 minutes, ulimit -n 10200).
+	@scripts/bench-agent.sh $(GO)
+
 .PHONY: bench-gateway
 bench-gateway: build ## What a request through the router costs; HARNESS=path to the harness.
 	@[ -n "$(HARNESS)" ] || { echo "Say where the harness is: make bench-gateway HARNESS=path"; exit 2; }

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"llmgw.io/llmgw"
+	"llmgw.io/llmgw/internal/heap"
 )
 
 func serveCommand() *cli.Command {
@@ -41,6 +42,7 @@ func serve(ctx context.Context, cmd *cli.Command, f llmgw.File, ready func(*llmg
 	if err := llmgw.EnsureAdminToken(ctx, cfg.Store, cfg.Pepper, filepath.Join(f.DataDir, "admin.token")); err != nil {
 		return err
 	}
+	go func() { _ = heap.Run(ctx) }() // a cluster of thousands of nodes is much that hardly changes
 	go llmgw.ReloadOnHangup(ctx, cfg.Logger, func() (llmgw.File, error) { return settings(cmd) }, c.Reload)
 	if ready == nil {
 		return c.ListenAndServe(ctx, nil)

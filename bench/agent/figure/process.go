@@ -63,3 +63,18 @@ func TimeOf(pid int) (time.Duration, error) {
 	system, err := strconv.ParseInt(fields[12], 10, 64)
 	return time.Duration(user+system) * clockTick, err
 }
+
+// PeakOf is the most that a process ever had in memory, in MiB.
+func PeakOf(pid int) (float64, error) {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.SplitSeq(string(b), "\n") {
+		if v, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(v, "kB")), 64)
+			return kib / 1024, err
+		}
+	}
+	return 0, errors.New("the process has ended")
+}

@@ -1,6 +1,7 @@
 // A stand-in for libnvidia-ml.so.1 that tests compile: two cards of an old
 // driver that knows the second form of the fabric's call and no newer one.
 //
+//   -DCARDS=8   so many cards
 //   -DHANG      counting the cards never comes back
 //   -DBEGIN=n   beginning fails with that number
 //   -DLOST      the second card is lost
@@ -13,7 +14,10 @@
 
 typedef int R;
 typedef struct { int id; } H;
-static H card[2] = {{0}, {1}}, part[2] = {{100}, {102}};
+#ifndef CARDS
+#define CARDS 2
+#endif
+static H card[8] = {{0}, {1}, {2}, {3}, {4}, {5}, {6}, {7}}, part[2] = {{100}, {102}};
 enum { OK = 0, INVALID = 2, UNSUPPORTED = 3, NOTFOUND = 6, TIMEOUT = 10, LOSTCARD = 15, VERSION = 25 };
 
 #ifdef LOST
@@ -34,10 +38,10 @@ R nvmlDeviceGetCount_v2(unsigned *n) {
 #ifdef HANG
 	for (;;) pause();
 #endif
-	*n = 2;
+	*n = CARDS;
 	return OK;
 }
-R nvmlDeviceGetHandleByIndex_v2(unsigned i, H **h) { if (i > 1) return INVALID; *h = &card[i]; return OK; }
+R nvmlDeviceGetHandleByIndex_v2(unsigned i, H **h) { if (i >= CARDS) return INVALID; *h = &card[i]; return OK; }
 R nvmlDeviceGetName(H *h, char *n, unsigned l) {
 	NEED(h);
 	snprintf(n, l, h->id >= 100 ? "NVIDIA H100 80GB HBM3 MIG 3g.40gb" : "NVIDIA H100 80GB HBM3");
