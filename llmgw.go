@@ -24,6 +24,7 @@ import (
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement"
 	"llmgw.io/llmgw/placement/control"
+	"llmgw.io/llmgw/placement/reconciler"
 	"llmgw.io/llmgw/router"
 	"llmgw.io/llmgw/storage"
 	"llmgw.io/llmgw/storage/journalfile"
@@ -225,8 +226,12 @@ func (c *ControlPlane) wireHub(ctx context.Context) error {
 	if name := c.ca.Cluster(); name != c.cfg.Settings.Cluster.Name {
 		return fmt.Errorf("the store belongs to cluster %q, the configuration names %q; set cluster.name to the former", name, c.cfg.Settings.Cluster.Name)
 	}
+	prefetches := func(fleet *inventory.Snapshot) []reconciler.Prefetch {
+		return reconciler.Prefetches(c.catalog.Index(), fleet)
+	}
 	c.hub, err = hub.New(hub.Config{
-		Registry: c.registry, Enrolment: enrolment{c.cfg.Store}, CA: c.ca, EngineKey: c.cfg.Pepper.EngineKey,
+		Prefetches: prefetches,
+		Registry:   c.registry, Enrolment: enrolment{c.cfg.Store}, CA: c.ca, EngineKey: c.cfg.Pepper.EngineKey,
 		Control: c.cfg.Settings.Listen.Agents.reachedAt(defaultAgents), Cut: c.cutOff, Logger: c.logger,
 	})
 	return err

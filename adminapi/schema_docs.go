@@ -18,6 +18,7 @@ func fieldDocs(t reflect.Type) map[string]string {
 			"source":         "where the weights come from: file:///…, https://…, hf://org/name@rev[/file], mirror://sha256:…; absent for models that others serve",
 			"files":          "expected hashes, verified while fetching",
 			"origin":         "the repository the weights came from",
+			"prefetch":       "nodes that are to have the weights though no replica runs there; absent: none",
 			"class":          "who gives way when there is not room for all: critical, standard (when absent) or batch",
 			"scaling":        "absent: exactly one replica",
 			"profiles":       "ways to run it, tried in order; the first that fits is used",
@@ -27,6 +28,8 @@ func fieldDocs(t reflect.Type) map[string]string {
 			"canary":         "a candidate that gets a share of the requests",
 			"context_length": "what clients are told",
 		}
+	case reflect.TypeFor[catalog.Prefetch]():
+		return map[string]string{"nodes": "by id", "labels": "nodes that have all of them are meant as well"}
 	case reflect.TypeFor[catalog.Profile]():
 		return map[string]string{
 			"engine":          "llamacpp, vllm, sglang, sim, or static for replicas that others run",

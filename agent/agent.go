@@ -46,6 +46,8 @@ type Agent struct {
 	tester   fabrictest.Tester
 	used     usedBook
 
+	prefetches *prefetches
+
 	// ledger, cgroups, apart and spawn are set by Run before anything else begins;
 	// spawn starts what outlives the order to end where engines are to be stopped.
 	ledger  *ledger
@@ -85,6 +87,8 @@ func New(cfg Config) (*Agent, error) {
 		made:     time.Now(),
 		shards:   map[string]*shard{},
 		answered: newAnswered(),
+
+		prefetches: newPrefetches(),
 	}, nil
 }
 
@@ -113,7 +117,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.spawn = func(run func(context.Context)) { a.work.Go(func() { run(engines) }) }
 	a.resume()
 	var loops sync.WaitGroup
-	for _, loop := range []func(context.Context){a.factsLoop, a.beatLoop, a.syncLoop, a.logLoop, a.healthLoop} {
+	for _, loop := range []func(context.Context){a.factsLoop, a.beatLoop, a.syncLoop, a.logLoop, a.healthLoop, a.prefetchLoop} {
 		loops.Go(func() { loop(ctx) })
 	}
 	if p := a.cfg.Provisioner; p != nil {
@@ -220,6 +224,7 @@ func (a *Agent) direct(d protocol.Desired) {
 	if a.cfg.Provisioner != nil {
 		a.cfg.Provisioner.Want(d.Engines)
 	}
+	a.prefetches.order(d.Fetch)
 	for _, s := range d.Shards {
 		a.begin(s).order(s, false)
 	}

@@ -153,6 +153,7 @@ func (a *Agent) probe(ctx context.Context) inventory.Facts {
 	defer a.facts.end()
 	f := a.cfg.Prober.Facts(ctx)
 	f.Weights = a.describe(f.Weights)
+	f.Prefetch = a.prefetches.status()
 	f.AgentVersion, f.Features, f.EngineAccess = a.cfg.Version, a.features(), a.cfg.EngineAccess
 	f.Warnings = slices.Concat(f.Warnings, a.apart.lacks)
 	if a.cfg.MgmtAddr != "" {

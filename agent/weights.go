@@ -111,6 +111,11 @@ func (a *Agent) needs(source, folder string) (why string) {
 			return "the control plane wants it kept"
 		}
 	}
+	for _, f := range d.Fetch {
+		if fetch.Needs(shardFor(f), source, filepath.Base(folder)) {
+			return fmt.Sprintf("it is fetched ahead for model %s", f.Model)
+		}
+	}
 	for _, s := range d.Shards {
 		if fetch.Needs(s, source, filepath.Base(folder)) {
 			return fmt.Sprintf("shard %s is wanted with it", s.Shard)

@@ -18,6 +18,8 @@ type Model struct {
 	// Files are expected hashes, verified while fetching.
 	Files  []File  `json:"files,omitempty"`
 	Origin *Origin `json:"origin,omitempty"`
+	// Prefetch are nodes that have the weights though no replica runs there.
+	Prefetch *Prefetch `json:"prefetch,omitempty"`
 	// Class decides who gives way. Empty means standard.
 	Class Class `json:"class,omitempty"`
 	// Scaling absent means exactly one replica.

@@ -29,6 +29,7 @@ func Validate(m *Model) error {
 	checkEval(c, m.Eval)
 	checkPrice(c, m.Price)
 	checkOrigin(c, m.Origin)
+	checkPrefetch(c, m)
 	c.negative("context_length", int64(m.ContextLength))
 	for i, s := range m.Capabilities {
 		if !plainWord(s) {

@@ -76,6 +76,9 @@ type Facts struct {
 	// Upgrade is how the agent's last upgrade goes or went. Nil: there was none that
 	// still counts, or the agent did not say.
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
+	// Prefetch is how far weights are that this node is to have though no shard needs
+	// them here. Nil: none are wanted, or the agent is too old to fetch any.
+	Prefetch []Prefetched `json:"prefetch,omitempty"`
 }
 
 // Disk is one mounted file system.

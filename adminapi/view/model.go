@@ -34,6 +34,7 @@ type ModelView struct {
 	Profiles        []string          `json:"profiles"`
 	MemoryGB        int               `json:"memory_gb,omitempty" doc:"what a shard of the first profile reserves, in GiB"`
 	CPUCores        int               `json:"cpu_cores,omitempty"`
+	Prefetch        *Prefetch         `json:"prefetch,omitempty" doc:"how far nodes are with weights that they are to have ahead; absent: none are to"`
 	Weights         *SeenWeights      `json:"weights,omitempty" doc:"what their source says; absent: nobody has looked there"`
 	MeasuredGB      *float64          `json:"measured_memory_gb,omitempty" doc:"the most any replica uses now, summed over its shards"`
 	Warnings        []string          `json:"warnings,omitempty"`
@@ -113,6 +114,7 @@ func ModelOf(w World, e *catalog.Entry) ModelView {
 	v.MeasuredGB = use.replicaGB()
 	v.Warnings = warningsOf(m, use)
 	v.addLook(w, m)
+	v.Prefetch = prefetchOf(w, m)
 	return v
 }
 

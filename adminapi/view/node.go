@@ -19,6 +19,7 @@ type Node struct {
 	// none.
 	Engines       []string          `json:"engines,omitzero" doc:"engines that are ready; absent: the agent did not say, which is not the same as none"`
 	Installed     []Installed       `json:"installed,omitzero" doc:"the ready engines with their builds and versions"`
+	Prefetch      []NodePrefetch    `json:"prefetch,omitempty" doc:"weights that it is to have though no replica runs there"`
 	Provision     []EngineInstall   `json:"provision,omitempty" doc:"engines that are wanted, under way or failed"`
 	EngineBuilds  map[string]string `json:"engine_builds,omitempty" doc:"the build chosen for each engine; auto when nobody chose"`
 	OS            string            `json:"os,omitempty"`

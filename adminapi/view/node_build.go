@@ -29,7 +29,7 @@ func NodeOf(w World, n *inventory.Node) Node {
 		LastSeenAgo: ago(n.LastSeen, w.Now), Replicas: replicasOn(n),
 		Location: locationOf(n), Load: loadOf(n, w.Now), EngineBuilds: buildsOf(n, w.Stored),
 		NVLinkDomain: n.NVLinkDomain(), IMEX: f.IMEX, IMEXChannels: f.IMEXChannels,
-		Driver: f.Driver, CUDA: f.CUDA, Disks: disksOf(f), Provision: provisionOf(f),
+		Driver: f.Driver, CUDA: f.CUDA, Disks: disksOf(f), Provision: provisionOf(f), Prefetch: prefetchedOn(f),
 	}
 	if n.Held.Yes() {
 		v.Held, v.HeldDomain = n.Held.Reason, n.Held.Domain.String()

@@ -44,6 +44,10 @@ func fullNode() *inventory.Node {
 				{Engine: "vllm", Build: "cu130", Version: "0.15.0", State: inventory.InstallFetching, Percent: ptr(40), Since: now.Add(-time.Minute)},
 				{Engine: "sglang", State: inventory.InstallFailed, Error: "The driver is too old; install 580 or newer.", Since: now.Add(-time.Hour)},
 			},
+			Prefetch: []inventory.Prefetched{
+				{Model: "big", Source: "hf://org/big@main", State: inventory.PrefetchFetching, Percent: ptr(40)},
+				{Model: "gone", Source: "https://h/gone.gguf", State: inventory.PrefetchFailed, Error: "there is no such file; check the source"},
+			},
 			Engines: []inventory.Engine{{Name: "vllm", Build: "cu129", Version: "0.14.0"}, {Name: "llamacpp", Build: "cpu"}, {Name: "llamacpp", Build: "cu129"}},
 			Weights: []inventory.Weight{{Path: "tiny.gguf", Bytes: 1 << 20}, {Path: "big", Bytes: 1 << 40}},
 		},
@@ -85,6 +89,7 @@ func tiny() catalog.Model {
 func big() catalog.Model {
 	return catalog.Model{
 		Name: "big", Source: "hf://org/big@main", Scaling: &catalog.Scaling{Min: 0, Max: ptr(4)}, Fallbacks: []catalog.Name{"far"},
+		Prefetch: &catalog.Prefetch{Nodes: []inventory.NodeID{"a1", "gone"}},
 		Profiles: []catalog.Profile{{Name: "tp1", Engine: catalog.EngineVLLM, MemoryGB: 8, GPU: &catalog.GPU{Class: "H100-80", Count: 1}}},
 	}
 }

@@ -202,7 +202,7 @@ func newest(folder string) time.Time {
 // Needs reports whether a shard is defined by a set: by its source, or by the
 // folder that holds it.
 func Needs(d protocol.DesiredShard, source, folder string) bool {
-	sets := []Set{}
+	var sets []Set
 	if w, err := Weights(d); err == nil {
 		sets = append(sets, w)
 	}
@@ -217,4 +217,21 @@ func Needs(d protocol.DesiredShard, source, folder string) bool {
 		}
 	}
 	return false
+}
+
+// Sets are all that a shard needs on disk, weights first. Its errors are an *Error.
+func Sets(d protocol.DesiredShard) ([]Set, error) {
+	w, err := Weights(d)
+	if err != nil {
+		return nil, err
+	}
+	out := []Set{w}
+	for _, ad := range d.Adapters {
+		w, err := Adapter(ad, d.Engine)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w)
+	}
+	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement/reconciler"
 )
@@ -39,12 +40,7 @@ func desiredShard(r *reconciler.Replica, s reconciler.Shard, fleet *inventory.Sn
 			d.TensorParallel = max(1, p.GPU.Count)
 		}
 	}
-	for _, f := range r.Files {
-		d.Files = append(d.Files, protocol.DesiredFile{Path: f.Path, SHA256: f.SHA256, Bytes: f.Bytes, From: []string{sourceOf(r.Source, f.Path)}})
-	}
-	for _, a := range r.Adapters {
-		d.Adapters = append(d.Adapters, protocol.DesiredFile{Name: string(a.Name), Path: path.Base(a.Source), From: []string{a.Source}})
-	}
+	d.Files, d.Adapters = filesOf(r.Source, r.Files), adaptersOf(r.Adapters)
 	if n := fleet.Node(s.Spot.Node); n != nil && d.Build == "" {
 		d.Build = n.ChosenBuild(string(p.Engine))
 	}
@@ -52,6 +48,26 @@ func desiredShard(r *reconciler.Replica, s reconciler.Shard, fleet *inventory.Sn
 		joinGroup(&d, r, s, fleet)
 	}
 	return d
+}
+
+// filesOf are a model's files with where each is.
+func filesOf(source string, files []catalog.File) (out []protocol.DesiredFile) {
+	for _, f := range files {
+		out = append(out, protocol.DesiredFile{Path: f.Path, SHA256: f.SHA256, Bytes: f.Bytes, From: []string{sourceOf(source, f.Path)}})
+	}
+	return out
+}
+
+func adaptersOf(adapters []catalog.Adapter) (out []protocol.DesiredFile) {
+	for _, a := range adapters {
+		out = append(out, protocol.DesiredFile{Name: string(a.Name), Path: path.Base(a.Source), From: []string{a.Source}})
+	}
+	return out
+}
+
+// desiredFetch writes weights that are fetched ahead the way their agent reads it.
+func desiredFetch(p reconciler.Prefetch) protocol.DesiredFetch {
+	return protocol.DesiredFetch{Model: p.Model, Engine: p.Engine, Source: p.Source, Files: filesOf(p.Source, p.Files), Adapters: adaptersOf(p.Adapters)}
 }
 
 func wantOf(p reconciler.Phase) protocol.ShardWant {

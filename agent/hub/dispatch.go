@@ -25,6 +25,7 @@ type nodeOrders struct {
 	version uint64
 	shards  []*protocol.DesiredShard // ordered by name
 	builds  map[string]string
+	fetch   []protocol.DesiredFetch
 }
 
 // version is the desired state's of a node.
@@ -40,7 +41,7 @@ func (o *orders) version(node inventory.NodeID) uint64 {
 func (o *orders) of(node inventory.NodeID) protocol.Desired {
 	d := protocol.Desired{Epoch: o.epoch, Version: 1, Shards: []protocol.DesiredShard{}}
 	if n := o.nodes[node]; n != nil {
-		d.Version, d.Engines = n.version, n.builds
+		d.Version, d.Engines, d.Fetch = n.version, n.builds, n.fetch
 		for _, s := range n.shards {
 			d.Shards = append(d.Shards, *s)
 		}
@@ -57,17 +58,21 @@ func (h *Hub) Dispatch(_ context.Context, epoch int64, replicas []reconciler.Rep
 	defer h.dispatching.Unlock()
 	fleet := h.cfg.Registry.Snapshot()
 	next := make(map[inventory.NodeID]*nodeOrders, len(replicas))
+	on := func(node inventory.NodeID) *nodeOrders {
+		n := next[node]
+		if n == nil {
+			n = &nodeOrders{}
+			next[node] = n
+		}
+		return n
+	}
 	now := make(map[reconciler.ReplicaID]*written, len(replicas))
 	for i := range replicas {
 		r := &replicas[i]
 		w := h.desired(r, fleet)
 		now[r.ID] = w
 		for j, s := range r.Shards {
-			n := next[s.Spot.Node]
-			if n == nil {
-				n = &nodeOrders{}
-				next[s.Spot.Node] = n
-			}
+			n := on(s.Spot.Node)
 			n.shards = append(n.shards, w.shards[j])
 		}
 	}
@@ -83,10 +88,13 @@ func (h *Hub) Dispatch(_ context.Context, epoch int64, replicas []reconciler.Rep
 		if len(builds) == 0 {
 			continue
 		}
-		if next[node.ID] == nil {
-			next[node.ID] = &nodeOrders{}
+		on(node.ID).builds = maps.Clone(builds)
+	}
+	if h.cfg.Prefetches != nil {
+		for _, p := range h.cfg.Prefetches(fleet) {
+			n := on(p.Node)
+			n.fetch = append(n.fetch, desiredFetch(p))
 		}
-		next[node.ID].builds = maps.Clone(builds)
 	}
 	return h.replace(epoch, next)
 }
@@ -129,7 +137,7 @@ func number(next, last map[inventory.NodeID]*nodeOrders, same bool) (changed []i
 			continue
 		case was == nil:
 			n.version = 2 // one was the empty list
-		case sameShards(was.shards, n.shards) && maps.Equal(was.builds, n.builds):
+		case sameShards(was.shards, n.shards) && maps.Equal(was.builds, n.builds) && reflect.DeepEqual(was.fetch, n.fetch):
 			n.version = was.version
 			continue
 		default:
@@ -159,7 +167,7 @@ func sameShards(a, b []*protocol.DesiredShard) bool {
 }
 
 func emptied(n *nodeOrders) *nodeOrders {
-	if len(n.shards) == 0 && len(n.builds) == 0 {
+	if len(n.shards) == 0 && len(n.builds) == 0 && len(n.fetch) == 0 {
 		return n
 	}
 	return &nodeOrders{version: n.version + 1}

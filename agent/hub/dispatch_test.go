@@ -421,3 +421,49 @@ func TestLogsRefuse(t *testing.T) {
 		}
 	})
 }
+
+// Weights that are to be fetched ahead are part of what a node is told, and a change
+// of them is told at once.
+func TestPrefetchesAreTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var list []reconciler.Prefetch
+		h, _ := inMemory(t, hub.Config{Prefetches: func(*inventory.Snapshot) []reconciler.Prefetch { return list }})
+		if err := h.Dispatch(t.Context(), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		list = []reconciler.Prefetch{{
+			Node: "n1", Model: "m", Engine: catalog.EngineVLLM, Source: "https://h/m/w.safetensors",
+			Files: []catalog.File{{Path: "config.json"}}, Adapters: []catalog.Adapter{{Name: "law", Source: "https://h/law"}},
+		}}
+		time.AfterFunc(time.Second, func() { _ = h.Dispatch(t.Context(), 1, nil) })
+		begun := time.Now()
+		d, err := h.Sync(t.Context(), "n1", protocol.Sync{Node: "n1", Epoch: 1, Version: 1})
+		if err != nil || time.Since(begun) != time.Second || d.Version != 2 || len(d.Fetch) != 1 {
+			t.Fatalf("after %s: %+v, %v", time.Since(begun), d, err)
+		}
+		if f := d.Fetch[0]; f.Model != "m" || f.Files[0].From[0] != "https://h/m/config.json" || f.Adapters[0].From[0] != "https://h/law" {
+			t.Errorf("got %+v", f)
+		}
+		if err := h.Dispatch(t.Context(), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := h.Sync(t.Context(), "n1", protocol.Sync{Node: "n1"}); err != nil || d.Version != 2 {
+			t.Errorf("the same is told as new: %+v, %v", d, err)
+		}
+		list = []reconciler.Prefetch{{Node: "n1", Model: "other", Engine: catalog.EngineVLLM, Source: "https://h/o"}}
+		if err := h.Dispatch(t.Context(), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := h.Sync(t.Context(), "n1", protocol.Sync{Node: "n1"}); err != nil || d.Version != 3 || d.Fetch[0].Model != "other" {
+			t.Errorf("another list is not told as new: %+v, %v", d, err)
+		}
+		list = nil
+		if err := h.Dispatch(t.Context(), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		if d, err := h.Sync(t.Context(), "n1", protocol.Sync{Node: "n1"}); err != nil || d.Version != 4 || len(d.Fetch) != 0 {
+			t.Errorf("what is gone is told: %+v, %v", d, err)
+		}
+	})
+}

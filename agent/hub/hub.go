@@ -27,6 +27,9 @@ type Config struct {
 	// EngineKey gives the key that a replica's engines must ask of their
 	// callers. Required; it must give the same key for the same replica.
 	EngineKey func(replica string) string
+	// Prefetches says which weights nodes are to have though no replica runs there. It
+	// must not block. Nil: none.
+	Prefetches func(*inventory.Snapshot) []reconciler.Prefetch
 	// Control are the addresses agents are told to use ("https://host:7443").
 	// Empty: the one they used.
 	Control []string

@@ -78,6 +78,10 @@ func desired() protocol.Desired {
 			StartTimeout: 10 * time.Minute, DrainTimeout: 5 * time.Minute,
 		}},
 		Engines: map[string]string{"llamacpp": "cpu"}, Keep: []string{"w.gguf"},
+		Fetch: []protocol.DesiredFetch{{
+			Model: "big", Engine: catalog.EngineVLLM, Source: "https://h/big", Files: []protocol.DesiredFile{{Path: "config.json", From: []string{"https://h/big/config.json"}}},
+			Adapters: []protocol.DesiredFile{{Name: "law", Path: "law", From: []string{"https://h/law"}}},
+		}},
 		Asks: []protocol.Ask{{ID: "a1", Kind: protocol.AskLogs, Deadline: at, Args: json.RawMessage(`{"shard":"llama-1.0","tail":10}`)}},
 	}
 }

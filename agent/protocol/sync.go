@@ -35,9 +35,22 @@ type Desired struct {
 	Shards  []DesiredShard `json:"desired"`
 	// Engines are wanted builds by engine.
 	Engines map[string]string `json:"engines,omitempty"`
+	// Fetch are weights to have here though no shard needs them. An older agent does
+	// not know them.
+	Fetch []DesiredFetch `json:"fetch,omitempty"`
 	// Keep are weights that must not be collected.
 	Keep []string `json:"keep,omitempty"`
 	Asks []Ask    `json:"asks,omitempty"`
+}
+
+// DesiredFetch is a model's weights, with its adapters, as a shard of it would need
+// them.
+type DesiredFetch struct {
+	Model    catalog.Name   `json:"model"`
+	Engine   catalog.Engine `json:"engine"`
+	Source   string         `json:"source"`
+	Files    []DesiredFile  `json:"files,omitempty"`
+	Adapters []DesiredFile  `json:"adapters,omitempty"`
 }
 
 // DesiredShard is one shard as it should be.

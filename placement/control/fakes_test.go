@@ -167,6 +167,7 @@ type models struct {
 	mu      sync.Mutex
 	index   *catalog.Index
 	changed chan struct{}
+	version uint64
 }
 
 func newModels(ms ...catalog.Model) *models {
@@ -182,7 +183,8 @@ func (m *models) set(ms ...catalog.Model) {
 	for i := range ms {
 		entries[i] = catalog.Entry{Model: ms[i], Revision: 1}
 	}
-	m.index = catalog.NewIndex(1, entries)
+	m.version++
+	m.index = catalog.NewIndex(m.version, entries)
 	close(m.changed)
 	m.changed = make(chan struct{})
 }

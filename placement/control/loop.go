@@ -45,6 +45,8 @@ type reign struct {
 	// then.
 	delivered   bool
 	deliveredOn *inventory.Snapshot
+	// deliveredAs is the version of the catalog then, of which orders to fetch are made.
+	deliveredAs uint64
 	// pause and retryAt hold back what needs the store after it failed.
 	pause   backoff
 	retryAt time.Time

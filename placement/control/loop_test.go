@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"llmgw.io/llmgw/catalog"
 	"llmgw.io/llmgw/inventory"
 	"llmgw.io/llmgw/placement/control"
 	"llmgw.io/llmgw/placement/reconciler"
@@ -88,6 +89,32 @@ func TestAModelIsPlacedKeptDeliveredAndSeenReady(t *testing.T) {
 
 // A process that dies after it kept a plan and before anybody heard of it leaves
 // its successor everything.
+// What is to be fetched ahead is made of definitions, so a change of one that moves no
+// replica is delivered all the same.
+func TestAChangeOfADefinitionIsDelivered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, m := newStore(), newModels()
+		r := start(t, "one", s, m, twoNodes, nil, nil)
+		defer r.stop()
+		after(time.Second)
+		m.set(model("tiny", 1))
+		after(time.Second)
+		lists := len(r.dispatcher.all())
+		after(time.Minute)
+		if n := len(r.dispatcher.all()); n != lists {
+			t.Errorf("the same is delivered %d times more", n-lists)
+		}
+		ahead := model("tiny", 1)
+		ahead.Prefetch = &catalog.Prefetch{Nodes: []inventory.NodeID{"a1"}}
+		m.set(ahead)
+		after(time.Second)
+		if n := len(r.dispatcher.all()); n != lists+1 {
+			t.Errorf("want it delivered once, got %d times", n-lists)
+		}
+	})
+}
+
 func TestKilledBetweenKeepingAndDelivering(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -122,10 +122,10 @@ func (r *reign) world() reconciler.World {
 
 // deliver gives the dispatcher the whole of what is ordered, unless it has it:
 // the same replicas, on nodes of which nothing changed that an order may be made
-// from.
+// from, and the same definitions.
 func (r *reign) deliver(ctx context.Context) {
-	fleet := r.l.cfg.Fleet.Snapshot()
-	if r.delivered && sameVersions(fleet, r.deliveredOn) {
+	fleet, version := r.l.cfg.Fleet.Snapshot(), r.l.cfg.Catalog.Index().Version()
+	if r.delivered && r.deliveredAs == version && sameVersions(fleet, r.deliveredOn) {
 		return
 	}
 	if err := r.l.cfg.Dispatcher.Dispatch(ctx, r.epoch, r.replicas); err != nil {
@@ -133,7 +133,7 @@ func (r *reign) deliver(ctx context.Context) {
 		r.l.log.Warn("what is ordered could not be delivered; trying again", "err", err)
 		return
 	}
-	r.delivered, r.deliveredOn = true, fleet
+	r.delivered, r.deliveredOn, r.deliveredAs = true, fleet, version
 }
 
 // sameVersions reports whether no node has changed but for what it measures and

@@ -70,6 +70,7 @@ func workSections() []section {
 			{what: "tries in a row that bring nothing / where there is another source", value: "{agent/fetch idleTries} / {agent/fetch idleTriesElsewhere}", why: "one that brings something is tried for ever"},
 			{what: "a definition waits for a look at its weights / limit of one that nobody waits for / tried again where it could not be had", value: "{agent/inspect Wait} / {agent/inspect Limit} / every {agent/inspect Again}", why: "what no node could serve is refused while somebody is there to mend it; a slow source keeps nobody"},
 			{what: "bytes of one file that is only looked at (`weights.unseen` turns it off)", value: "{agent/fetch mostLooked:bytes}", why: "large vocabularies have some ten MB, weights are not read at all"},
+			{what: "weights that a definition wants ahead (`prefetch`) are looked at again", value: "every {agent prefetchAgain}", why: "somebody may have removed them"},
 			{what: "full disk looked at again", value: "every {agent/config.go DiskRetry}", why: "nobody has to restart anything once there is room"},
 		}},
 		{title: "Replicas", rows: []row{
