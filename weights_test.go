@@ -1,6 +1,7 @@
 package llmgw
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,9 @@ import (
 
 	"llmgw.io/llmgw/adminapi/adminclient"
 	"llmgw.io/llmgw/agent/fetch"
+	"llmgw.io/llmgw/agent/protocol"
+	"llmgw.io/llmgw/catalog"
+	"llmgw.io/llmgw/inventory"
 )
 
 // A definition whose weights are no model is refused with its field; one whose
@@ -68,6 +72,44 @@ func TestWeightsAreLookedInto(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a definition wants ahead reaches the node that it names, and a change of it.
+func TestPrefetchReachesTheNode(t *testing.T) {
+	t.Parallel()
+	c := plane(t)
+	defer runs(t, c)()
+	c.registry.Apply("n1", inventory.Report{Facts: &inventory.Facts{Hostname: "n1"}}, time.Now())
+	m := tiny(0)
+	m.Source, m.Prefetch = "https://example.org/m.gguf", &catalog.Prefetch{Nodes: []inventory.NodeID{"n1"}}
+	if _, err := c.catalog.Add(t.Context(), m, tester); err != nil {
+		t.Fatal(err)
+	}
+	have := protocol.Sync{Node: "n1"}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	told := func(n int) {
+		t.Helper()
+		for {
+			d, err := c.hub.Sync(ctx, "n1", have)
+			if err == nil && len(d.Fetch) == n {
+				have.Epoch, have.Version = d.Epoch, d.Version
+				return
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("never %d: %+v, %v", n, d.Fetch, err)
+			}
+			if err == nil {
+				have.Epoch, have.Version = d.Epoch, d.Version
+			}
+		}
+	}
+	told(1)
+	m.Prefetch = nil
+	if _, err := c.catalog.Change(t.Context(), m.Name, catalog.Change{Replace: &m}, nil, tester); err != nil {
+		t.Fatal(err)
+	}
+	told(0)
 }
 
 func TestWeightsSettingsAreChecked(t *testing.T) {

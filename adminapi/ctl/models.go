@@ -59,9 +59,24 @@ func listModels(ctx context.Context, s *session) error {
 			for _, w := range m.Warnings {
 				s.note("%s: %s", printable(m.Name), printable(w))
 			}
+			notePrefetch(s, m)
 		}
 	}
 	return err
+}
+
+// notePrefetch says how far nodes are that are to have a model's weights ahead.
+func notePrefetch(s *session, m view.ModelView) {
+	p := m.Prefetch
+	if p == nil || p.Ready == p.Nodes {
+		return
+	}
+	s.note("%s: its weights are ahead on %d of %d nodes", printable(m.Name), p.Ready, p.Nodes)
+	for _, n := range p.Missing {
+		if n.Error != "" {
+			s.note("%s: on %s: %s", printable(m.Name), printable(n.Node), printable(n.Error))
+		}
+	}
 }
 
 // modelState is one word for how a model is doing.
