@@ -112,7 +112,8 @@ func networkSections() []section {
 			{what: "errors are told after they grew / a change of the manager, for", value: "{inventory/fabrics grown} / {inventory/fabrics recent}", why: "what was once is no problem now"},
 			{what: "changes of managers, and maps, that are kept", value: "{inventory/fabrics mostChanges} and {agent/survey mostScans}, in memory", why: "they end with the process"},
 			{what: "a fabric test / its ports", value: "{agent/fabrictest streams} streams of TCP for {agent/fabrictest DefaultSeconds} s, at most {agent/protocol FabricTestSeconds} s / {agent/protocol FabricTestPortMin} to {agent/protocol FabricTestPortMax}", why: "one stream is bound by one processor at each end; a firewall between nodes has to let these ports pass"},
-			{what: "a fabric test is good from", value: "half of the slower port's rate", why: "TCP spends processors; a wrong cable, switch or route shows as much less"},
+			{what: "a fabric test is good from", value: "half of the slower port's rate by TCP, three quarters by ib_write_bw", why: "TCP spends processors; a wrong cable, switch or route shows as much less"},
+			{what: "a fabric test by ib_write_bw waits for its other end / may take beside the sending", value: "{agent/fabrictest connectTime} / {agent/fabrictest ibMargin}, then it is killed", why: "the program waits for ever by itself"},
 		}},
 	}
 }

@@ -190,4 +190,11 @@ func TestRemovedNode(t *testing.T) {
 	if out, code := p.join("a", a.dir, p.joinToken()); code == 0 || !strings.Contains(out, "again") {
 		t.Errorf("it joins without saying that it means it: %d %s", code, out)
 	}
+	a.kill() // its engine goes on
+	if out, code := p.join("a", a.dir, p.joinToken(), "--again"); code != 0 {
+		t.Fatalf("it does not join again: %s", out)
+	}
+	a.start()
+	p.untilNode("a", "ready")
+	until(t, "what nobody wants there any more is stopped", soon, func() (bool, any) { return len(a.engines()) == 0, a.engines() })
 }

@@ -41,9 +41,10 @@ func (p *plane) joinToken() string {
 }
 
 // join makes a data folder a node's.
-func (p *plane) join(name, dir, token string) (output string, code int) {
+func (p *plane) join(name, dir, token string, more ...string) (output string, code int) {
 	p.t.Helper()
-	return runProgram(p.t, []string{"LLMGW_JOIN_TOKEN=" + token}, agentBin, "join", "--control", p.Agents, "--name", name, "--data-dir", dir)
+	args := append([]string{"join", "--control", p.Agents, "--name", name, "--data-dir", dir}, more...)
+	return runProgram(p.t, []string{"LLMGW_JOIN_TOKEN=" + token}, agentBin, args...)
 }
 
 // startNode joins a machine and runs its agent. The configuration is YAML and
