@@ -15,3 +15,5 @@ LLMGW_KILLS=100 "$(dirname "$0")/test.sh" "$go" test -count=1 -timeout 30m -v -r
 # Two hundred random plans of faults while weights are fetched, with the share of
 # bytes that came twice.
 "$(dirname "$0")/test.sh" "$go" test -tags long -count=1 -timeout 30m -v -run '^TestRandomFaults$' ./agent/fetch
+# An upgrade that is killed at any moment, fifty times.
+LLMGW_KILLS=50 "$(dirname "$0")/test.sh" "$go" test -count=1 -timeout 30m -v -run '^TestKilledUpgrade$' ./agent/upgrade

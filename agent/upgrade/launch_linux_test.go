@@ -135,6 +135,39 @@ func TestGoesBack(t *testing.T) {
 	}
 }
 
+// TestGuardKilled kills the guard alone, with nobody to start it again: what it
+// guarded ends with it, whatever its temper, and the next start goes on.
+func TestGuardKilled(t *testing.T) {
+	t.Parallel()
+	for _, temper := range []string{"good", "hangs"} {
+		t.Run(temper, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t, time.Minute)
+			m.releases("v0.0.2", temper)
+			m.service(false)
+			m.runs("v0.0.1")
+			m.order("v0.0.2")
+			tried := func(n int) func(beat) bool {
+				return func(beat) bool {
+					s, err := readState(Folder(m.dir))
+					return err == nil && s != nil && s.Attempts == n && len(m.processes()) == 2
+				}
+			}
+			m.until("v0.0.2 is guarded", tried(1))
+			guard, _ := m.main()
+			_ = syscall.Kill(guard, syscall.SIGKILL)
+			m.until("nothing is left", func(beat) bool { return len(m.processes()) == 0 })
+			m.silence()
+			m.service(false)
+			if temper == "good" {
+				m.runs("v0.0.2")
+				return
+			}
+			m.until("it is tried again", tried(2))
+		})
+	}
+}
+
 // TestControlAway has the control plane go away just then: going back does no harm,
 // and the same order is good afterwards.
 func TestControlAway(t *testing.T) {

@@ -20,6 +20,8 @@ type node struct {
 	// dir is its data folder; engines work in folders below it.
 	dir  string
 	args []string
+	// program is the agent's.
+	program string
 }
 
 var portRange atomic.Int32
@@ -57,7 +59,13 @@ func (p *plane) startNode(name, config string) *node {
 // startNodeAt does so for a machine that routers reach at an address.
 func (p *plane) startNodeAt(name, config, address string) *node {
 	p.t.Helper()
-	n := &node{t: p.t, name: name, dir: p.t.TempDir()}
+	return p.startProgramAt(name, config, address, agentBin)
+}
+
+// startProgramAt does so with a program of the agent.
+func (p *plane) startProgramAt(name, config, address, program string) *node {
+	p.t.Helper()
+	n := &node{t: p.t, name: name, dir: p.t.TempDir(), program: program}
 	if out, code := p.join(name, n.dir, p.joinToken()); code != 0 {
 		p.t.Fatalf("join: %s", out)
 	}
@@ -74,7 +82,7 @@ func (p *plane) startNodeAt(name, config, address string) *node {
 
 func (n *node) start() {
 	n.t.Helper()
-	n.process = start(n.t, "agent-"+n.name, agentBin, n.args...)
+	n.process = start(n.t, "agent-"+n.name, n.program, n.args...)
 }
 
 // engines are the processes of its engines.
