@@ -53,6 +53,24 @@ func (n *Node) WantedBuilds() map[string]string {
 	return out
 }
 
+// WantsBuilds reports whether WantedBuilds would give these, without making them.
+func (n *Node) WantsBuilds(these map[string]string) bool {
+	wanted := n.Settings.EngineBuilds
+	vllm, said := wanted["vllm"]
+	switch {
+	case len(n.Facts.Devices) == 0 || vllm != "":
+		return maps.Equal(wanted, these)
+	case said || len(these) != len(wanted)+1 || these["vllm"] != BuildAuto:
+		return maps.Equal(n.WantedBuilds(), these)
+	}
+	for engine, build := range wanted {
+		if is, ok := these[engine]; !ok || is != build {
+			return false
+		}
+	}
+	return true
+}
+
 // ChosenBuild is the build by name that people chose for an engine on the node.
 // Empty: they did not, or left it to the node.
 func (n *Node) ChosenBuild(engine string) string {

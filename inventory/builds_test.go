@@ -39,3 +39,30 @@ func TestSetBuild(t *testing.T) {
 		t.Errorf("a node that is not known: %v", err)
 	}
 }
+
+// TestWantsBuilds holds the quick answer to the whole one.
+func TestWantsBuilds(t *testing.T) {
+	t.Parallel()
+	lists := []map[string]string{
+		nil,
+		{},
+		{"vllm": "auto"},
+		{"vllm": ""},
+		{"vllm": "cu129"},
+		{"llamacpp": "cpu"},
+		{"llamacpp": "cpu", "vllm": "auto"},
+		{"llamacpp": "cpu", "vllm": ""},
+		{"llamacpp": "cu129", "vllm": "auto"},
+		{"sim": "cpu", "vllm": "auto"},
+	}
+	for _, f := range []*inventory.Facts{{}, eightCards()} {
+		for _, wanted := range lists {
+			n := &inventory.Node{Facts: *f, Settings: inventory.NodeSettings{EngineBuilds: wanted}}
+			for _, these := range lists {
+				if got, want := n.WantsBuilds(these), maps.Equal(n.WantedBuilds(), these); got != want {
+					t.Errorf("%d devices, %v was said, of %v: got %t, want %t", len(f.Devices), wanted, these, got, want)
+				}
+			}
+		}
+	}
+}

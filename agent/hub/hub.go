@@ -102,10 +102,12 @@ type Hub struct {
 	dispatching sync.Mutex
 	// written are the replicas that were last dispatched, as agents read them.
 	written map[reconciler.ReplicaID]*written
+	turn    uint64
 
 	mu       sync.Mutex
 	sessions map[inventory.NodeID]*session
-	// orders is what was last dispatched; nil until the first Dispatch.
+	// orders is what was last dispatched; nil until the first Dispatch, which alone
+	// changes it, under both locks.
 	orders *orders
 	// asks are those whose answers are awaited, by id.
 	asks map[string]*ask
@@ -144,7 +146,7 @@ func New(cfg Config) (*Hub, error) {
 		cfg: cfg, log: cfg.Logger, trust: cfg.CA.Trust(),
 		joins:    rate.NewLimiter(rate.Limit(cfg.Limits.Joins), 10*cfg.Limits.Joins),
 		list:     revoked{ofStore: map[inventory.NodeID]time.Time{}, here: map[inventory.NodeID]time.Time{}},
-		sessions: map[inventory.NodeID]*session{}, asks: map[string]*ask{},
+		sessions: map[inventory.NodeID]*session{}, asks: map[string]*ask{}, written: map[reconciler.ReplicaID]*written{},
 	}, nil
 }
 

@@ -11,17 +11,15 @@ import (
 // written is a replica as its agents read it, for as long as it is ordered the
 // same: the whole of what is ordered comes with each change of any of it.
 type written struct {
-	from   *reconciler.Replica
+	from *reconciler.Replica
+	// turn is the dispatch at which it was last ordered.
+	turn   uint64
 	shards []*protocol.DesiredShard
 }
 
-// desired gives a replica's shards in order, those that were written before where
-// they still say what is ordered.
-func (h *Hub) desired(r *reconciler.Replica, fleet *inventory.Snapshot) *written {
-	if w := h.written[r.ID]; w != nil && w.holds(r, fleet) {
-		return &written{from: r, shards: w.shards}
-	}
-	w := &written{from: r, shards: make([]*protocol.DesiredShard, len(r.Shards))}
+// writeReplica gives a replica's shards, in its order.
+func (h *Hub) writeReplica(r *reconciler.Replica, fleet *inventory.Snapshot) *written {
+	w := &written{from: r, turn: h.turn, shards: make([]*protocol.DesiredShard, len(r.Shards))}
 	for i, s := range r.Shards {
 		d := desiredShard(r, s, fleet, h.cfg.EngineKey)
 		w.shards[i] = &d
