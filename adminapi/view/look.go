@@ -36,7 +36,7 @@ func (v *ModelView) addLook(w World, m *catalog.Model) {
 	v.Weights = &seen
 	v.Warnings = append(v.Warnings, l.Wrong...)
 	for _, text := range l.Unsure {
-		v.Warnings = append(v.Warnings, "the control plane could not look into the weights, and nodes may still have them: "+text)
+		v.Warnings = append(v.Warnings, "the control plane could not look into the weights, which nodes may reach all the same (weights in its configuration says what it may): "+text)
 	}
 	for i := range m.Profiles {
 		if p := &m.Profiles[i]; seen.ContextLength > 0 && p.Context > seen.ContextLength {

@@ -319,3 +319,24 @@ func TestLookReachesNothingInside(t *testing.T) {
 		}
 	}
 }
+
+// Whoever may define models learns nothing of an inner network: what is refused and
+// what does not answer is said in the same words.
+func TestLookTellsNothingOfInside(t *testing.T) {
+	t.Parallel()
+	l, err := NewLooker(Config{Reach: Reach{PlainHTTP: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]bool{}
+	for _, source := range []string{"http://169.254.169.254/m.gguf", "http://10.0.0.1/m.gguf", "http://localhost/m.gguf", "http://no.such.host.invalid/m.gguf"} {
+		seen := look(t, l, catalog.EngineLlamaCPP, source)
+		if len(seen.Unsure) != 1 || len(seen.Wrong) > 0 {
+			t.Fatalf("%s: got %+v", source, seen)
+		}
+		said[seen.Unsure[0]] = true
+	}
+	if len(said) != 1 {
+		t.Errorf("it tells them apart: %v", said)
+	}
+}
