@@ -22,6 +22,8 @@ type ask struct {
 	kind     protocol.AskKind
 	args     json.RawMessage
 	deadline time.Time
+	// run is the agent's that it was handed to. Empty: it waits for a poll.
+	run string
 
 	// begun is closed when the answer begins, or it is known that none comes.
 	begun chan struct{}
@@ -201,6 +203,16 @@ func (h *Hub) await(ctx context.Context, a *ask, patience time.Duration) error {
 		return fmt.Errorf("%w: %s took more than %s", ErrTimeout, a.node, patience)
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// lose ends the asks that an earlier run of the node's agent was handed: nobody will
+// answer them. It is called with the hub's lock held.
+func (h *Hub) lose(node inventory.NodeID, run string) {
+	for _, a := range h.asks {
+		if a.node == node && a.run != "" && run != "" && a.run != run {
+			a.fail(fmt.Errorf("%w: the agent of %s was started anew before it had answered; ask again", ErrAway, node))
+		}
 	}
 }
 

@@ -80,3 +80,52 @@ func TestAsk(t *testing.T) {
 		})
 	}
 }
+
+// TestAskOfAnAgentThatStartsAnew is not waited for: what was handed to the run
+// before nobody answers, and what waits for a poll the new one gets.
+func TestAskOfAnAgentThatStartsAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, reg := inMemory(t, hub.Config{})
+		reg.Apply("n1", inventory.Report{}, time.Now())
+		if err := h.Dispatch(t.Context(), 1, nil); err != nil {
+			t.Fatal(err)
+		}
+		poll := func(run string, epoch int64) protocol.Desired {
+			t.Helper()
+			d, err := h.Sync(t.Context(), "n1", protocol.Sync{Node: "n1", Run: run, Epoch: epoch, Version: uint64(epoch), Facts: &inventory.Facts{Features: protocol.Features}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		poll("first", 0)
+		ask := func() chan error {
+			done := make(chan error, 1)
+			go func() {
+				var got struct{ Text string }
+				done <- h.Ask(t.Context(), "n1", protocol.AskLogs, nil, time.Minute, &got)
+			}()
+			synctest.Wait()
+			return done
+		}
+		lost := ask()
+		if d := poll("first", 1); len(d.Asks) != 1 {
+			t.Fatalf("got %+v", d.Asks)
+		}
+		waits := ask()
+		d := poll("second", 1)
+		if err := <-lost; !errors.Is(err, hub.ErrAway) || !strings.Contains(err.Error(), "started anew") {
+			t.Errorf("an ask of the run before: %v", err)
+		}
+		if len(d.Asks) != 1 {
+			t.Fatalf("want the ask that waited, got %+v", d.Asks)
+		}
+		if err := h.Answer(t.Context(), "n1", protocol.Answer{ID: d.Asks[0].ID, OK: true, Result: json.RawMessage(`{}`)}, nil); err != nil {
+			t.Error(err)
+		}
+		if err := <-waits; err != nil {
+			t.Errorf("an ask that waited: %v", err)
+		}
+	})
+}

@@ -75,7 +75,7 @@ func (h *Hub) sync(ctx context.Context, c caller, in protocol.Sync) (protocol.De
 	in.Facts, in.Shards = nil, nil // what was told is in the registry, and a poll waits for long
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h.beginPoll(s, cancel)
+	h.beginPoll(s, cancel, in.Run)
 	defer h.endPoll(s)
 	over := time.NewTimer(h.cfg.Limits.PollAfter)
 	defer over.Stop()
@@ -126,9 +126,10 @@ func (h *Hub) takeReport(c caller, in protocol.Sync) error {
 	return nil
 }
 
-func (h *Hub) beginPoll(s *session, cancel context.CancelFunc) {
+func (h *Hub) beginPoll(s *session, cancel context.CancelFunc, run string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.lose(s.node, run)
 	if s.newest != nil {
 		s.newest()
 	}
@@ -158,6 +159,7 @@ func (h *Hub) current(s *session, node inventory.NodeID, in protocol.Sync, anywa
 	now := time.Now()
 	for _, a := range s.queue {
 		if now.Before(a.deadline) {
+			a.run = in.Run
 			d.Asks = append(d.Asks, a.wire())
 		}
 	}
