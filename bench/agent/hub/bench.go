@@ -120,14 +120,14 @@ func (b *bench) run(ctx context.Context) ([]figure.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := b.moves(ctx, p, f)
-	if err != nil {
-		return nil, err
-	}
 	if b.profile != "" {
 		if _, err := p.tell("profiled", b.profile+".heap"); err != nil {
 			return nil, err
 		}
+	}
+	more, err := b.moves(ctx, p, f)
+	if err != nil {
+		return nil, err
 	}
 	m, err := figure.PeakOf(p.cmd.Process.Pid)
 	if err != nil {
