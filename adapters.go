@@ -86,6 +86,8 @@ func unanswered(n *inventory.Node, kind protocol.AskKind, err error) error {
 		return fmt.Errorf("%w: %w", inventory.ErrNotFound, err)
 	case errors.Is(err, hub.ErrTimeout):
 		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	case errors.Is(err, hub.ErrNoLog):
+		return fmt.Errorf("%w: %w", adminapi.ErrNoLog, err)
 	case errors.Is(err, hub.ErrBusy):
 		return fmt.Errorf("%w: %w", adminapi.ErrBusy, err)
 	case errors.Is(err, hub.ErrRefused) && n != nil && !slices.Contains(n.Facts.Features, string(kind)):

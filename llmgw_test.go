@@ -271,6 +271,7 @@ func TestUnanswered(t *testing.T) {
 		{nil, hub.ErrNoNode, inventory.ErrNotFound},
 		{able, hub.ErrTimeout, context.DeadlineExceeded},
 		{able, hub.ErrBusy, adminapi.ErrBusy},
+		{able, hub.ErrNoLog, adminapi.ErrNoLog},
 		{old, hub.ErrRefused, adminapi.ErrUnsupported},
 		{able, hub.ErrAway, hub.ErrAway},
 	} {

@@ -25,6 +25,8 @@ var (
 	ErrUnsupported = errors.New("adminapi: the agent lacks the feature")
 	// ErrAgentFailed says that an agent refused or failed.
 	ErrAgentFailed = errors.New("adminapi: the agent failed")
+	// ErrNoLog says that a node does not have the log that was asked for.
+	ErrNoLog = errors.New("adminapi: there is no such log")
 	// ErrBusy says that an agent has as many questions waiting as it may.
 	ErrBusy = errors.New("adminapi: too many questions wait for the agent")
 	// ErrNoFabric says that two nodes have no network between them that was named.
@@ -122,6 +124,7 @@ func outcomes() []outcome {
 		{is: ErrDeclared, status: http.StatusConflict, code: codeReadOnly},
 		{is: ErrUnsupported, status: http.StatusConflict, code: codeUnsupported},
 		{is: ErrNoFabric, status: http.StatusConflict, code: codeConflict},
+		{is: ErrNoLog, status: http.StatusNotFound, code: codeNotFound},
 		{is: ErrBusy, status: http.StatusTooManyRequests, code: codeRateLimited},
 		{is: ErrAgentFailed, status: http.StatusBadGateway, code: codeAgentFailed},
 		{

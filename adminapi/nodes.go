@@ -177,6 +177,8 @@ func agentProblem(asked context.Context, node string, err error, intime bool) er
 		return noNode(node)
 	case errors.Is(err, ErrUnsupported):
 		return refuse(http.StatusConflict, codeUnsupported, "the agent of node %q is too old for this; upgrade it", node)
+	case errors.Is(err, ErrNoLog):
+		return missing("%s", plain(err))
 	case errors.Is(err, ErrBusy):
 		return refuse(http.StatusTooManyRequests, codeRateLimited, "too many questions wait for the agent of node %q already; close a log that is followed, and ask again", node)
 	case !intime || errors.Is(err, context.DeadlineExceeded):

@@ -171,6 +171,7 @@ func TestAgentsThatCannot(t *testing.T) {
 		{adminapi.ErrAgentFailed, 502, "agent_failed"},
 		{adminapi.ErrUnsupported, 409, "unsupported"},
 		{adminapi.ErrBusy, 429, "rate_limited"},
+		{adminapi.ErrNoLog, 404, "not_found"},
 		{context.DeadlineExceeded, 504, "timeout"},
 		{inventory.ErrNotFound, 404, "not_found"},
 	} {

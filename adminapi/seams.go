@@ -94,7 +94,7 @@ type Fabrics interface {
 // NodeCalls asks a live agent. An agent that is away, refuses or fails answers
 // any error; it is shown to the caller and must hold nothing secret. One that
 // matches inventory.ErrNotFound says that there is no such node, ErrUnsupported
-// that the agent lacks the feature, ErrBusy that too much is asked of it, and
+// that the agent lacks the feature, ErrNoLog that it has no such log, ErrBusy that too much is asked of it, and
 // context.DeadlineExceeded that it did not answer in time.
 type NodeCalls interface {
 	// Logs opens the agent's log, or a shard's when one is named: its last tail

@@ -56,7 +56,7 @@ func nodeRoutes() []route {
 	}, {
 		method: http.MethodGet, pattern: "/nodes/{id}/logs", name: "nodes.logs", op: "NodeLogs", scope: auth.Read, needs: agentsPart,
 		summary:     "Show the log of an agent or of one shard's engine",
-		description: "A stream of text, through the agent's own connection.",
+		description: "A stream of text, through the agent's own connection. A log that the node does not have is 404. It breaks off when the agent goes away, and when the node is removed.",
 		query: []param{
 			{name: "shard", kind: "string", doc: "the shard whose engine's log is wanted; the agent's own when left out"},
 			{name: "tail", kind: "integer", doc: "how many of the last lines; 200 when left out"},

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -61,7 +62,9 @@ func (a *Agent) answer(ctx context.Context, asks []protocol.Ask) {
 		switch {
 		case !fresh:
 		case !room:
-			a.work.Go(func() { a.refuse(ctx, ask, "this agent answers as many questions as it can; ask again in a moment") })
+			a.work.Go(func() {
+				a.send(ctx, protocol.Answer{ID: ask.ID, Code: protocol.CodeLimited, Error: "this agent answers as many questions as it can; ask again in a moment"}, nil)
+			})
 		default:
 			a.work.Go(func() {
 				defer a.asks.done()
@@ -113,7 +116,11 @@ func (a *Agent) answerLogs(ctx context.Context, ask protocol.Ask) {
 	}
 	log, err := a.openLog(ctx, args)
 	if err != nil {
-		a.refuse(ctx, ask, err.Error())
+		ans := protocol.Answer{ID: ask.ID, Error: err.Error()}
+		if _, none := errors.AsType[noLog](err); none {
+			ans.Code = protocol.CodeNoLog
+		}
+		a.send(ctx, ans, nil)
 		return
 	}
 	defer log.Close()

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +15,12 @@ import (
 // shardDir is the private folder of a shard.
 func (a *Agent) shardDir(id string) string { return filepath.Join(a.cfg.DataDir, "shards", hashed(id)) }
 
+// noLog is why there is no log to show.
+type noLog string
+
+// Error is the sentence.
+func (n noLog) Error() string { return string(n) }
+
 // openLog opens what an ask wants to see: a shard's engine's log, or the
 // agent's own.
 func (a *Agent) openLog(ctx context.Context, args protocol.LogsArgs) (io.ReadCloser, error) {
@@ -23,10 +28,10 @@ func (a *Agent) openLog(ctx context.Context, args protocol.LogsArgs) (io.ReadClo
 	if args.Shard != "" {
 		path = filepath.Join(a.shardDir(args.Shard), logs.Engine)
 	} else if path == "" {
-		return nil, errors.New("this agent keeps no log in a file; look into the journal of its machine (journalctl -u llmgw-agent)")
+		return nil, noLog("this agent keeps no log in a file; look into the journal of its machine (journalctl -u llmgw-agent)")
 	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("there is no log of %q on this node; it may never have been started here", clip(args.Shard))
+	if _, err := os.Stat(path); err != nil && args.Shard != "" {
+		return nil, noLog(fmt.Sprintf("there is no log of shard %q on this node: it was never started here, or too long ago", clip(args.Shard)))
 	}
 	log, err := logs.Open(ctx, path, logs.Query{Tail: args.Tail, Follow: args.Follow, Look: a.cfg.Times.Look})
 	if err != nil {

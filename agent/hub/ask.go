@@ -129,7 +129,7 @@ func (h *Hub) question(ctx context.Context, node inventory.NodeID, kind protocol
 
 // Logs asks a node's agent for a log and returns its stream, which the caller
 // closes. It is cleaned of control characters and bounded in time and bytes.
-// Errors are Ask's; while it is read, they match ErrAway when the agent or the
+// Errors are Ask's, or match ErrNoLog; while it is read, they match ErrAway when the agent or the
 // node goes away.
 func (h *Hub) Logs(ctx context.Context, node inventory.NodeID, args protocol.LogsArgs) (io.ReadCloser, error) {
 	a, err := h.question(ctx, node, protocol.AskLogs, args, h.cfg.Limits.LogTime)
@@ -225,6 +225,17 @@ func (h *Hub) forget(a *ask) {
 	}
 }
 
+// refusalOf is what an agent's refusal matches.
+func refusalOf(code string) error {
+	switch code {
+	case protocol.CodeLimited:
+		return ErrBusy
+	case protocol.CodeNoLog:
+		return ErrNoLog
+	}
+	return ErrRefused
+}
+
 // Answer takes an agent's answer; stream is nil unless it is one. It blocks
 // while the stream is read. An answer to what nobody asks is refused. A stream that
 // is an io.Closer is closed when nobody reads it any more, which must end a read of
@@ -237,7 +248,7 @@ func (h *Hub) Answer(ctx context.Context, node inventory.NodeID, ans protocol.An
 		return refuse(protocol.CodeInvalid, "nobody waits for this answer; it was asked for too long ago")
 	}
 	if !ans.OK {
-		a.fail(fmt.Errorf("%w: %s: %s", ErrRefused, node, text(ans.Error, maxText)))
+		a.fail(fmt.Errorf("%w: %s: %s", refusalOf(ans.Code), node, text(ans.Error, maxText)))
 		return nil
 	}
 	if !a.begin(nil) {

@@ -419,6 +419,23 @@ func TestLogsRefuse(t *testing.T) {
 		if err := <-refused; !errors.Is(err, hub.ErrRefused) || !strings.Contains(err.Error(), "no such log") {
 			t.Errorf("got %v", err)
 		}
+		for code, want := range map[string]error{protocol.CodeNoLog: hub.ErrNoLog, protocol.CodeLimited: hub.ErrBusy, "news": hub.ErrRefused} {
+			go func() {
+				_, err := h.Logs(t.Context(), "n1", protocol.LogsArgs{})
+				refused <- err
+			}()
+			synctest.Wait()
+			d, err := h.Sync(t.Context(), "n1", protocol.Sync{Node: "n1", Epoch: 1, Version: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Answer(t.Context(), "n1", protocol.Answer{ID: d.Asks[0].ID, Error: "why", Code: code}, nil); err != nil {
+				t.Error(err)
+			}
+			if err := <-refused; !errors.Is(err, want) || !strings.Contains(err.Error(), "why") {
+				t.Errorf("%s: want %v, got %v", code, want, err)
+			}
+		}
 	})
 }
 

@@ -44,6 +44,8 @@ var (
 	ErrAway = errors.New("hub: the node's agent is not connected")
 	// ErrRefused says that the agent was asked and refused, or cannot do it.
 	ErrRefused = errors.New("hub: the agent refuses")
+	// ErrNoLog says that the node does not have the log that was asked for.
+	ErrNoLog = errors.New("hub: there is no such log")
 	// ErrTimeout says that the agent did not answer in time.
 	ErrTimeout = errors.New("hub: the agent did not answer in time")
 	// ErrBusy says that the node has as many questions waiting as it may.

@@ -88,7 +88,7 @@ func TestWhole(t *testing.T) {
 		t.Errorf("log %q, %v", text, err)
 	}
 	_ = log.Close()
-	if _, err := w.hub.Logs(ctx, "n1", protocol.LogsArgs{}); !errors.Is(err, hub.ErrRefused) || !strings.Contains(err.Error(), "journalctl") {
+	if _, err := w.hub.Logs(ctx, "n1", protocol.LogsArgs{}); !errors.Is(err, hub.ErrNoLog) || !strings.Contains(err.Error(), "journalctl") {
 		t.Errorf("the agent's own log: %v", err)
 	}
 	followed, err := w.hub.Logs(ctx, "n1", protocol.LogsArgs{Shard: "m-1.0", Follow: true})

@@ -52,8 +52,14 @@ type Answer struct {
 	ID     string          `json:"id"`
 	OK     bool            `json:"ok"`
 	Error  string          `json:"error,omitempty"`
+	// Code tells a refusal apart of which whoever asked can make something: CodeLimited
+	// or CodeNoLog. Empty: none.
+	Code   string          `json:"code,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 }
+
+// CodeNoLog refuses an ask for a log that the node does not have.
+const CodeNoLog = "no_log"
 
 // HeaderStream marks an answer whose body is the stream itself.
 const HeaderStream = "Llmgw-Answer-Stream"

@@ -44,7 +44,7 @@ func bodies() map[string]any {
 		"beat_answer":    protocol.BeatAnswer{SeenSeq: 7, Want: protocol.WantFacts, Leader: "https://h:7443"},
 		"sync":           protocol.Sync{Node: "n1", Run: "RUN", Rev: 13, Version: 3, Epoch: 2, Facts: &facts, FactsHash: protocol.Hash(facts), Shards: []inventory.ShardStatus{status}},
 		"desired":        desired(),
-		"answer":         protocol.Answer{ID: "a1", Error: "there is no log"},
+		"answer":         protocol.Answer{ID: "a1", Error: "there is no log", Code: protocol.CodeNoLog},
 		"scan_args":      protocol.ScanArgs{HCA: "mlx5_0", Port: 1},
 		"scan_result":    protocol.ScanResult{Text: "#\n", Packed: []byte("gz"), TookMS: 330, Error: "cut", By: "mlx5_0/1"},
 		"join":           protocol.Join{Token: "llmgw-join-x.y.z", Node: "n1", CSR: "PEM"},

@@ -99,6 +99,9 @@ func TestGateKilled(t *testing.T) {
 	var read sync.WaitGroup
 	var broken, cut error
 	read.Go(func() { broken = st.rest() })
+	if _, err := p.admin.NodeLogs(t.Context(), "far", adminclient.LogRequest{Shard: "nosuch-1.0"}); err == nil || !strings.Contains(err.Error(), "404") && !strings.Contains(err.Error(), "no log of shard") {
+		t.Errorf("a log that nobody has: %v", err)
+	}
 	none := 0
 	log, err := p.admin.NodeLogs(t.Context(), "far", adminclient.LogRequest{Shard: p.replicas("m")[0].Shards[0].ID, Tail: &none, Follow: true})
 	if err != nil {
