@@ -49,9 +49,9 @@ type LogsArgs struct {
 
 // Answer is the body of an answer that is no stream, and of every refusal.
 type Answer struct {
-	ID     string          `json:"id"`
-	OK     bool            `json:"ok"`
-	Error  string          `json:"error,omitempty"`
+	ID    string `json:"id"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
 	// Code tells a refusal apart of which whoever asked can make something: CodeLimited
 	// or CodeNoLog. Empty: none.
 	Code   string          `json:"code,omitempty"`
