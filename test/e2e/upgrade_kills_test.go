@@ -82,6 +82,11 @@ func killedUpgrade(t *testing.T, chance *rand.Rand) (version string) {
 		version = "v0.0.1"
 	}
 	p.untilReady("m", 2)
+	// The control plane may not know yet that the last one was killed. One that has
+	// not begun when it is told to end stops no engine.
+	until(t, "the agent that runs has found its engines", soon, func() (bool, any) {
+		return strings.Count(u.output(), `"engine ready"`) >= 2, u.output()
+	})
 	if got := u.pids(); !slices.Equal(got, engines) {
 		t.Errorf("engines before: %v, after: %v", engines, got)
 	}
