@@ -57,7 +57,7 @@ type Registry struct {
 	changed chan struct{}
 	silence silence
 	// quiet are beats since the last Tick that changed nothing but the time at
-	// which a node was last seen. Tick publishes them together.
+	// which a node was last seen, and its measurement. Tick publishes them together.
 	quiet map[NodeID]beat
 }
 
@@ -147,7 +147,7 @@ func (r *Registry) Tick(now time.Time) {
 	if stalled := r.silence.advance(now); stalled > 0 {
 		r.log.Warn("this process stood still; its nodes are given that time again", "stalled", stalled.Round(time.Millisecond))
 	}
-	e := r.edit()
+	e, measured := r.edit(), false
 	for _, n := range r.Snapshot().nodes {
 		hearing := r.silence.hearing(n.ID, n.Hearing, now)
 		b, beaten := r.quiet[n.ID]
@@ -157,6 +157,8 @@ func (r *Registry) Tick(now time.Time) {
 		next := *n
 		if beaten {
 			next.LastSeen, next.ClockSkew = b.at, b.skew
+			b.measure(&next)
+			measured = measured || b.sample != nil
 		}
 		if next.Hearing = hearing; hearing != n.Hearing {
 			r.log.Warn("node is silent", "node", string(n.ID), "state", string(next.State()))
@@ -166,13 +168,13 @@ func (r *Registry) Tick(now time.Time) {
 	clear(r.quiet)
 	e.passTime(now)
 	if e.touched {
-		r.publish(e, e.decisive)
+		r.publish(e, e.decisive || measured)
 	}
 }
 
 // Snapshot is the newest world. It never blocks. The time at which a node was
-// last seen may be older than the truth by about a second: beats that change
-// nothing else are published together.
+// last seen, and its measurement, may be older than the truth by about a second:
+// beats that change nothing else are published together.
 func (r *Registry) Snapshot() *Snapshot { return r.snapshot.Load() }
 
 // Changed returns a channel that is closed at the next change of any node,
@@ -198,9 +200,12 @@ func (r *Registry) Apply(id NodeID, rep Report, now time.Time) {
 	}
 	rep.Facts = r.named(old, rep.Facts)
 	next, effect := rep.apply(old, now)
-	if effect == effectNone {
-		r.quiet[id] = beat{at: next.LastSeen, skew: next.ClockSkew}
+	if effect <= effectLater {
+		r.quiet[id] = r.quiet[id].with(next, rep.Sample)
 		return
+	}
+	if rep.Sample == nil {
+		r.quiet[id].measure(next)
 	}
 	delete(r.quiet, id)
 	r.sayHeard(old, next)

@@ -270,7 +270,7 @@ func TestWhatMakesANewVersion(t *testing.T) {
 		{name: "the same facts", report: inventory.Report{Facts: eightCards()}},
 		{name: "a clock a little off", report: inventory.Report{At: start.Add(10 * time.Second)}},
 		{name: "other facts", report: inventory.Report{Facts: &inventory.Facts{MemoryMB: 5}}, version: true, signal: true},
-		{name: "a sample", report: inventory.Report{Sample: &inventory.Sample{CPUTempC: &temperature}}, signal: true},
+		{name: "a sample", report: inventory.Report{Sample: &inventory.Sample{CPUTempC: &temperature}}}, // until the next Tick
 		{name: "a shard", report: inventory.Report{Shards: []inventory.ShardStatus{{ID: "m-1.0", State: inventory.ShardReady}}}, signal: true},
 		{name: "a clock to warn of", report: inventory.Report{At: start.Add(time.Minute)}, signal: true},
 		{name: "a clock that refuses", report: inventory.Report{At: start.Add(-6 * time.Minute)}, version: true, signal: true},
@@ -290,6 +290,48 @@ func TestWhatMakesANewVersion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Measurements are published together, and none is lost on the way.
+func TestMeasurementsComeWithTheTick(t *testing.T) {
+	t.Parallel()
+	sample := func(c float64) *inventory.Sample { return &inventory.Sample{CPUTempC: &c} }
+	r := open(t, &inventorytest.Store{}, start)
+	r.Apply("a", inventory.Report{Facts: eightCards(), Whole: true}, start)
+	seen := func(when string, want float64, at time.Duration) {
+		t.Helper()
+		n := r.Snapshot().Node("a")
+		switch {
+		case want == 0 && n.Sample != nil:
+			t.Errorf("%s: want no measurement yet, got %v", when, *n.Sample.CPUTempC)
+		case want != 0 && (n.Sample == nil || *n.Sample.CPUTempC != want || !n.SampleAt.Equal(start.Add(at))):
+			t.Errorf("%s: want %v of %s, got %+v of %s", when, want, at, n.Sample, n.SampleAt)
+		}
+	}
+	changed := r.Changed()
+	r.Apply("a", inventory.Report{Sample: sample(60)}, start)
+	r.Apply("a", inventory.Report{}, start.Add(100*time.Millisecond))
+	if seen("before the tick", 0, 0); told(changed) {
+		t.Error("a measurement woke somebody before the tick")
+	}
+	r.Tick(start.Add(time.Second))
+	if seen("with the tick", 60, 0); !told(changed) {
+		t.Error("the tick told nobody of a measurement")
+	}
+	if n := r.Snapshot().Node("a"); !n.LastSeen.Equal(start.Add(100 * time.Millisecond)) {
+		t.Errorf("last seen at %s", n.LastSeen)
+	}
+	changed = r.Changed()
+	if r.Tick(start.Add(2 * time.Second)); told(changed) {
+		t.Error("a tick without news woke somebody")
+	}
+	r.Apply("a", inventory.Report{Sample: sample(70)}, start.Add(2*time.Second))
+	r.Apply("a", inventory.Report{Facts: &inventory.Facts{MemoryMB: 5}}, start.Add(3*time.Second))
+	seen("with other news", 70, 2*time.Second)
+	r.Apply("a", inventory.Report{Facts: eightCards(), Sample: sample(80)}, start.Add(4*time.Second))
+	seen("in one report", 80, 4*time.Second)
+	r.Tick(start.Add(5 * time.Second))
+	seen("after a tick", 80, 4*time.Second)
 }
 
 func TestShardsAreMergedUntilTheListIsWhole(t *testing.T) {

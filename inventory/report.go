@@ -25,6 +25,9 @@ type effect int
 const (
 	// effectNone: only the time at which the node was last seen.
 	effectNone effect = iota
+	// effectLater: a measurement, worth a look with the next Tick. Each node brings
+	// one every few seconds, and decisions are not so fine.
+	effectLater
 	// effectSeen: something worth a look that spoils no decision.
 	effectSeen
 	// effectDecisive: what decisions rest on.
@@ -35,6 +38,25 @@ const (
 type beat struct {
 	at   time.Time
 	skew time.Duration
+	// sample came at sampleAt. Nil: none came since the last Tick.
+	sample   *Sample
+	sampleAt time.Time
+}
+
+// with is what is left behind when another beat follows.
+func (b beat) with(n *Node, sample *Sample) beat {
+	b.at, b.skew = n.LastSeen, n.ClockSkew
+	if sample != nil {
+		b.sample, b.sampleAt = sample, n.LastSeen
+	}
+	return b
+}
+
+// measure gives a node the measurement that was left behind.
+func (b beat) measure(n *Node) {
+	if b.sample != nil {
+		n.Sample, n.SampleAt = b.sample, b.sampleAt
+	}
 }
 
 // apply returns the node as it is after a report.
@@ -65,7 +87,7 @@ func (rep Report) apply(old *Node, now time.Time) (*Node, effect) {
 	}
 	if rep.Sample != nil {
 		next.Sample, next.SampleAt = rep.Sample, now
-		did = max(did, effectSeen)
+		did = max(did, effectLater)
 	}
 	return &next, did
 }
