@@ -101,8 +101,10 @@ func (s *system) collect() bool {
 	return s.flying == 0
 }
 
-// A write to memory that took longWrite had to wait for a disk, and a disk that
-// took longSync may have the next one wait. After either the scheduler is told of
+// A write behind a file that is on its way may have to wait for the disk, as a
+// file system does that keeps a journal; the scheduler is told of it. A write to
+// memory that took longWrite had to wait though nothing was on its way, and a disk
+// that took longSync may have others wait. After either the scheduler is told of
 // writes for as long as carefully says.
 const (
 	longWrite = 20 * time.Millisecond
@@ -112,10 +114,11 @@ const (
 
 func (s *system) write(f *os.File, p []byte) (int, error) {
 	now := time.Now()
-	if s.flying > 0 && !s.collect() && now.Sub(s.began) > longSync {
+	busy := s.flying > 0 && !s.collect()
+	if busy && now.Sub(s.began) > longSync {
 		s.careful = now.Add(carefully)
 	}
-	if len(p) == 0 || now.Before(s.careful) {
+	if busy || len(p) == 0 || now.Before(s.careful) {
 		return f.Write(p)
 	}
 	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, f.Fd(), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
