@@ -34,7 +34,7 @@ func RunTampering(t *testing.T, open func(t *testing.T) (storage.Store, Tamper))
 		"request id": func(e *storage.AuditEvent) { e.RequestID = "" },
 		"reason":     func(e *storage.AuditEvent) { e.Reason = "" },
 		"time":       func(e *storage.AuditEvent) { e.At = e.At.Add(1) },
-		"hash":       func(e *storage.AuditEvent) { e.Hash = "00" + e.Hash[2:] },
+		"hash":       func(e *storage.AuditEvent) { e.Hash = string(e.Hash[0]^1) + e.Hash[1:] },
 		"own hash":   func(e *storage.AuditEvent) { e.Reason = "other"; e.Follow(storage.AuditHead{Seq: e.Seq - 1}) },
 	}
 	check := func(name string, tamper func(t *testing.T, w Tamper)) {
