@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -211,16 +212,21 @@ func (b *backends) cut(node inventory.NodeID, at time.Time) {
 	b.seen = nil
 }
 
-// gone reports whether one of the replica's nodes was removed and has not been heard
+// gone reports whether one of the replica's nodes was removed.
+func (b *backends) gone(r *reconciler.Replica) bool {
+	return slices.ContainsFunc(r.Shards, func(s reconciler.Shard) bool {
+		_, was := b.removed[s.Spot.Node]
+		return was
+	})
+}
+
+// forget drops removals that a view knows of: the node is not in it, or was heard
 // since, as another member would be.
-func (b *backends) gone(r *reconciler.Replica, fleet *inventory.Snapshot) bool {
-	for _, s := range r.Shards {
-		at, was := b.removed[s.Spot.Node]
-		if n := fleet.Node(s.Spot.Node); was && (n == nil || n.LastSeen.Before(at)) {
-			return true
-		}
-	}
-	return false
+func (b *backends) forget(fleet *inventory.Snapshot) {
+	maps.DeleteFunc(b.removed, func(id inventory.NodeID, at time.Time) bool {
+		n := fleet.Node(id)
+		return n == nil || !n.LastSeen.Before(at)
+	})
 }
 
 // Backends are the replicas of a model that answer, as of the newest look.
@@ -257,12 +263,13 @@ func (b *backends) Status(model catalog.Name) (reason string, hopeless bool) {
 // gather lists what is ready in a view. A replica on a silent node stays, as the
 // last choice, for as long as it is ordered: its engine may well be there.
 func (b *backends) gather(v *reconciler.View) map[catalog.Name][]router.Backend {
+	b.forget(v.Fleet)
 	out := map[catalog.Name][]router.Backend{}
 	keys := make(map[reconciler.ReplicaID]string, len(v.Replicas))
 	for i := range v.Replicas {
 		r := &v.Replicas[i]
 		lead, reachable, ok := leading(r, v.Fleet)
-		if !ok || r.Phase == reconciler.Stop || b.gone(r, v.Fleet) {
+		if !ok || r.Phase == reconciler.Stop || b.gone(r) {
 			continue
 		}
 		e := router.Backend{
