@@ -219,9 +219,12 @@ func TestGateIsStartedAgain(t *testing.T) {
 	st := p.wait(t, s.Shard, inventory.ShardReady)
 	engine := processes(word)
 	for _, away := range []bool{false, true} {
-		pid := gatePID(cfg.DataDir)
 		if away {
-			stop()
+			stop() // first: an agent on a busy machine may be about to start its gate again
+		}
+		pid := gatePID(cfg.DataDir)
+		if pid == 0 {
+			t.Fatal("there is no gate to kill")
 		}
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)

@@ -84,10 +84,10 @@ func (s *faults) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "other file":
 		w.Header().Set("ETag", `"v2"`)
 		s.head(w, offset)
-		_, _ = w.Write(s.other[offset:to])
 		s.mu.Lock()
 		s.destroyed += to - offset
 		s.mu.Unlock()
+		_, _ = w.Write(s.other[offset:to])
 		panic(http.ErrAbortHandler)
 	case "close":
 		panic(http.ErrAbortHandler)
@@ -232,6 +232,8 @@ func runFaults(t *testing.T, s *faults) (again int64) {
 			t.Fatalf("after %s: still %v", plan, err)
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	again = read.Load() - faultBytes - s.destroyed
 	if again > faultBytes/50 {
 		t.Errorf("after %s: %d bytes were fetched again, of %d (%.1f %%)", plan, again, faultBytes, 100*float64(again)/faultBytes)
